@@ -1,0 +1,47 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Slog returns an observer that writes each event as one record to logger:
+// the event's name is the message, its fields are the attributes, and its
+// level is that of [Leveler] or else Info.
+//
+// A nil logger means [slog.Default], looked up at each event, so that an
+// application may set its default logger after it has built its server.
+func Slog(logger *slog.Logger) Observer {
+	return slogObserver{logger}
+}
+
+// Or returns o, or the observer for slog.Default if o is nil. Packages call it
+// on their option structs.
+func Or(o Observer) Observer {
+	if o != nil {
+		return o
+	}
+	return Slog(nil)
+}
+
+type slogObserver struct{ logger *slog.Logger }
+
+func (s slogObserver) Observe(ctx context.Context, e Event) {
+	logger := s.logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	level := slog.LevelInfo
+	if l, ok := e.(Leveler); ok {
+		level = l.EventLevel()
+	}
+	if !logger.Enabled(ctx, level) {
+		return
+	}
+	v := e.LogValue().Resolve()
+	if v.Kind() == slog.KindGroup {
+		logger.LogAttrs(ctx, level, e.EventName(), v.Group()...)
+		return
+	}
+	logger.LogAttrs(ctx, level, e.EventName(), slog.Any("event", v))
+}
