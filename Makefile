@@ -1,0 +1,72 @@
+# Every target walks all modules of the repository: the root and the nested
+# ones. `make test` is what CI runs; it needs Go, a C compiler, git, Node 20
+# and npm, and fetches the rest, pinned, from the Go proxy and npm.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+MODULES := $(shell find . -name go.mod -not -path '*/node_modules/*' -not -path '*/testdata/*' -exec dirname {} \; | sort)
+# How long each fuzz target runs in `make fuzz`.
+FUZZTIME ?= 60s
+
+each = @for module in $(MODULES); do echo "== $(1) ($$module)"; (cd $$module && $(2)); done
+
+.PHONY: help
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+.PHONY: test
+test: fmt vet cross lint unit fuzz-short tour ## all that CI runs
+
+.PHONY: fmt
+fmt: ## fail if gofmt would change a file, or a go.mod is not tidy
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+	$(call each,go mod tidy -diff,go mod tidy -diff)
+
+.PHONY: vet
+vet: ## go vet
+	$(call each,go vet,go vet ./...)
+
+# The descriptor work of stdioguard is different on each system, so the module
+# is vetted for the systems that the tests cannot run on.
+.PHONY: cross
+cross: ## build and vet for the systems that are not this one
+	@for target in darwin/arm64 windows/amd64 freebsd/amd64 linux/arm64 js/wasm; do \
+		echo "== go build, vet ($$target)"; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build ./... ; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go vet ./stdioguard/ ; \
+	done
+
+.PHONY: lint
+lint: ## staticcheck
+	$(call each,staticcheck,go run $(STATICCHECK) ./...)
+
+.PHONY: unit
+unit: ## every test, with the race detector, in random order
+	$(call each,go test -race,go test -race -shuffle=on -timeout=15m ./...)
+
+# $(1) is the time that each target gets.
+fuzz = @for pkg in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
+	for name in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$pkg/*_test.go | cut -c6-); do \
+		echo "== fuzz $$pkg $$name for $(1)"; \
+		(cd $$pkg && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(1) .); \
+	done; done
+
+.PHONY: fuzz-short
+fuzz-short: ## every fuzz target for two seconds
+	$(call fuzz,2s)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (60s), and the long forms of the tests
+	$(call fuzz,$(FUZZTIME))
+	$(call each,go test -race (long),STEADY_LONG=1 go test -race -shuffle=on -timeout=60m ./...)
+
+.PHONY: bench
+bench: ## benchmarks; the ratios are what counts
+	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem ./...)
+
+.PHONY: tour
+tour: ## the mistakes that servers make, without and with steady
+	go run ./examples/tour

@@ -1,0 +1,176 @@
+package steady_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every fenced block of Go in the documentation is copied from something that
+// compiles and runs. A marker above the block says from what:
+//
+//	<!-- example: errors.ExampleShape -->   the body of that Example function
+//	<!-- file: examples/quickstart/main.go --> the whole file
+//
+// TestDocs fails when a block has no marker or differs from its source.
+// To rewrite the blocks, run: STEADY_UPDATE_DOCS=1 go test -run TestDocs .
+
+var (
+	goBlock   = regexp.MustCompile("(?m)(?:^<!-- (example|file): (\\S+) -->\n\n?)?^```go\n((?s:.*?))^```$")
+	mdLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	makeUse   = regexp.MustCompile("`make ([a-z-]+)")
+	makeRule  = regexp.MustCompile(`(?m)^([a-z-]+):`)
+	updateDoc = os.Getenv("STEADY_UPDATE_DOCS") != ""
+)
+
+func documents(t *testing.T) []string {
+	t.Helper()
+	var docs []string
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(p, ".md") && filepath.ToSlash(p) != "CHANGELOG.md" {
+			docs = append(docs, filepath.ToSlash(p))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return docs
+}
+
+func TestDocs(t *testing.T) {
+	for _, doc := range documents(t) {
+		data, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rewritten := goBlock.ReplaceAllStringFunc(string(data), func(block string) string {
+			m := goBlock.FindStringSubmatch(block)
+			kind, source, have := m[1], m[2], m[3]
+			if kind == "" {
+				t.Errorf("%s: a block of Go without a marker that says what it is copied from:\n%s", doc, have)
+				return block
+			}
+			want, err := sourceOf(kind, source)
+			if err != nil {
+				t.Errorf("%s: %v", doc, err)
+				return block
+			}
+			if have != want && !updateDoc {
+				t.Errorf("%s: the block from %s has drifted; have:\n%s\nwant:\n%s", doc, source, have, want)
+			}
+			return fmt.Sprintf("<!-- %s: %s -->\n```go\n%s```", kind, source, want)
+		})
+		if updateDoc && rewritten != string(data) {
+			if err := os.WriteFile(doc, []byte(rewritten), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func sourceOf(kind, source string) (string, error) {
+	if kind == "file" {
+		data, err := os.ReadFile(filepath.FromSlash(source))
+		return string(data), err
+	}
+	dot := strings.LastIndex(source, ".")
+	if dot < 0 {
+		return "", fmt.Errorf("%q is not package.ExampleName", source)
+	}
+	dir, name := source[:dot], source[dot+1:]
+	if dir == "steady" {
+		dir = "."
+	}
+	tests, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range tests {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		set := token.NewFileSet()
+		syntax, err := parser.ParseFile(set, file, data, 0)
+		if err != nil {
+			return "", err
+		}
+		for _, decl := range syntax.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Name.Name == name {
+				from, to := set.Position(fn.Body.Lbrace).Offset+1, set.Position(fn.Body.Rbrace).Offset
+				return exampleBody(string(data[from:to])), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("there is no %s in %s", name, dir)
+}
+
+var outputComment = regexp.MustCompile(`(?m)^\t// (Unordered output|Output):(?s:.*)`)
+
+// exampleBody dedents the text between a function's braces and cuts its
+// output comment.
+func exampleBody(body string) string {
+	body = outputComment.ReplaceAllString(body, "")
+	lines := strings.Split(strings.Trim(body, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, "\t")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n\t ") + "\n"
+}
+
+func TestDocLinks(t *testing.T) {
+	for _, doc := range documents(t) {
+		data, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mdLink.FindAllStringSubmatch(string(data), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			if _, err := os.Stat(filepath.FromSlash(path.Join(path.Dir(doc), target))); err != nil {
+				t.Errorf("%s links to %s, which is not there", doc, m[1])
+			}
+		}
+	}
+}
+
+// TestDocCommands checks that every make target that a document names exists.
+func TestDocCommands(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, m := range makeRule.FindAllStringSubmatch(string(makefile), -1) {
+		targets = append(targets, m[1])
+	}
+	for _, doc := range documents(t) {
+		data, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range makeUse.FindAllStringSubmatch(string(data), -1) {
+			if !slices.Contains(targets, m[1]) {
+				t.Errorf("%s names `make %s`, which the Makefile does not have", doc, m[1])
+			}
+		}
+	}
+}
