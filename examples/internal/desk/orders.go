@@ -1,0 +1,128 @@
+package desk
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Filter selects orders. Its zero value selects all.
+type Filter struct {
+	Status   Status // if empty, any
+	Customer string // an ID, or a part of a name in any case; if empty, any
+	From, To string // days, both included; empty means no bound
+}
+
+// Search returns the first limit orders that f selects, the oldest first or
+// the newest first, and how many it selects in all.
+func (d *Desk) Search(f Filter, newest bool, limit int) (found []Order, total int) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for o := range d.selected(f, newest) {
+		if total++; total <= limit {
+			found = append(found, o.clone())
+		}
+	}
+	return found, total
+}
+
+// selected walks the desk's own orders; the caller holds the lock.
+func (d *Desk) selected(f Filter, newest bool) iter.Seq[Order] {
+	customers := d.matching(f.Customer)
+	orders := slices.All(d.orders)
+	if newest {
+		orders = slices.Backward(d.orders)
+	}
+	return func(yield func(Order) bool) {
+		for _, o := range orders {
+			switch {
+			case f.Status != "" && o.Status != f.Status,
+				f.Customer != "" && !customers[o.CustomerID],
+				f.From != "" && o.Placed < f.From,
+				f.To != "" && o.Placed > f.To:
+				continue
+			}
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// matching returns the IDs of the customers that a filter means.
+func (d *Desk) matching(customer string) map[string]bool {
+	ids := map[string]bool{}
+	if _, ok := d.customer[customer]; ok {
+		ids[customer] = true
+		return ids
+	}
+	customer = strings.ToLower(customer)
+	for _, c := range d.customers {
+		if strings.Contains(strings.ToLower(c.Name), customer) {
+			ids[c.ID] = true
+		}
+	}
+	return ids
+}
+
+// Order returns one order. The error is a [*NotFoundError].
+func (d *Desk) Order(id string) (Order, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	o, err := d.lookup(id)
+	if err != nil {
+		return Order{}, err
+	}
+	return o.clone(), nil
+}
+
+// Customer returns one customer.
+func (d *Desk) Customer(id string) (Customer, bool) {
+	i, ok := d.customer[id]
+	if !ok {
+		return Customer{}, false
+	}
+	return d.customers[i], true
+}
+
+// Customers returns all customers.
+func (d *Desk) Customers() []Customer { return slices.Clone(d.customers) }
+
+// Cancel cancels an order and puts its lines back into stock. To cancel a
+// cancelled order changes nothing and is not an error. The error is a
+// [*NotFoundError] or a [*NotCancellableError].
+func (d *Desk) Cancel(id string) (Order, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o, err := d.lookup(id)
+	if err != nil {
+		return Order{}, err
+	}
+	switch o.Status {
+	case Shipped, Refunded:
+		return Order{}, &NotCancellableError{ID: o.ID, Status: o.Status}
+	case Pending, Paid:
+		o.Status = Cancelled
+		for _, l := range o.Lines {
+			d.products[d.product[l.SKU]].Stock += l.Quantity
+		}
+	}
+	return o.clone(), nil
+}
+
+// lookup returns the desk's own order; the caller holds the lock.
+func (d *Desk) lookup(id string) (*Order, error) {
+	digits, ok := strings.CutPrefix(id, "ORD-")
+	n, err := strconv.Atoi(digits)
+	// orderID(n-1) != id refuses other spellings of a number: ORD-042, ORD-+42.
+	if !ok || err != nil || n < 1 || n > len(d.orders) || orderID(n-1) != id {
+		return nil, &NotFoundError{What: "order", ID: id}
+	}
+	return &d.orders[n-1], nil
+}
+
+func (o Order) clone() Order {
+	o.Lines = slices.Clone(o.Lines)
+	return o
+}
