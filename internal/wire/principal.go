@@ -1,0 +1,28 @@
+package wire
+
+import "github.com/modelcontextprotocol/go-sdk/mcp"
+
+// Principal names the caller of a request, for whatever must belong to one
+// caller only: a cursor, a kept result, a task. It is taken from the request's
+// token (its user, else its "sub" claim), else from the session, and never
+// from an argument. The prefixes keep the three name spaces apart.
+//
+// The result is "" for a caller without a name: standard input and output, or
+// HTTP without sessions and without tokens, where all callers are one.
+func Principal(req mcp.Request) string {
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		if id := extra.TokenInfo.UserID; id != "" {
+			return "user:" + id
+		}
+		if sub, ok := extra.TokenInfo.Extra["sub"].(string); ok && sub != "" {
+			return "user:" + sub
+		}
+	}
+	// A request made by hand has a session that is a nil pointer.
+	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && ss != nil {
+		if id := ss.ID(); id != "" {
+			return "session:" + id
+		}
+	}
+	return ""
+}
