@@ -54,6 +54,7 @@ type Order struct {
 	Placed     string // the day, as in 2026-03-14
 	Lines      []Line
 	TotalCents int
+	Note       string
 }
 
 // A Line is one product of an order.

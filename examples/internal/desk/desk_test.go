@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,25 +104,45 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	d := Open(nil)
 	var no *NotCancellableError
-	_, err := d.Cancel(ShippedOrder)
+	_, _, err := d.Cancel(ShippedOrder)
 	require.ErrorAs(t, err, &no)
 	require.Equal(t, NotCancellableError{ID: "ORD-42", Status: Shipped}, *no)
 
 	paid, before := d.Search(Filter{Status: Paid}, false, 1)
 	line := paid[0].Lines[0]
 	stock := d.Products()[d.product[line.SKU]].Stock
-	o, err := d.Cancel(paid[0].ID)
+	o, refund, err := d.Cancel(paid[0].ID)
 	require.NoError(t, err)
+	require.Equal(t, paid[0].TotalCents, refund)
 	require.Equal(t, Cancelled, o.Status)
 	require.GreaterOrEqual(t, d.Products()[d.product[line.SKU]].Stock, stock+line.Quantity)
 	_, after := d.Search(Filter{Status: Paid}, false, 1)
 	require.Equal(t, before-1, after)
 
 	again := d.Products()
-	o, err = d.Cancel(paid[0].ID)
+	o, refund, err = d.Cancel(paid[0].ID)
 	require.NoError(t, err, "cancelling twice is no error")
+	require.Zero(t, refund)
 	require.Equal(t, Cancelled, o.Status)
 	require.Equal(t, again, d.Products(), "and puts nothing back twice")
+
+	pending, _ := d.Search(Filter{Status: Pending}, false, 1)
+	_, refund, err = d.Cancel(pending[0].ID)
+	require.NoError(t, err)
+	require.Zero(t, refund, "nothing was paid")
+}
+
+func TestNote(t *testing.T) {
+	t.Parallel()
+	d := Open(nil)
+	require.NoError(t, d.Note("ORD-1", "ring twice"))
+	o, err := d.Order("ORD-1")
+	require.NoError(t, err)
+	require.Equal(t, "ring twice", o.Note)
+	var long *NoteError
+	require.ErrorAs(t, d.Note("ORD-1", strings.Repeat("x", MaxNote+1)), &long)
+	var nf *NotFoundError
+	require.ErrorAs(t, d.Note("ORD-0", ""), &nf)
 }
 
 func TestReserveUntilNothingIsLeft(t *testing.T) {

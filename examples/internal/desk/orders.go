@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -89,26 +90,59 @@ func (d *Desk) Customer(id string) (Customer, bool) {
 // Customers returns all customers.
 func (d *Desk) Customers() []Customer { return slices.Clone(d.customers) }
 
-// Cancel cancels an order and puts its lines back into stock. To cancel a
-// cancelled order changes nothing and is not an error. The error is a
-// [*NotFoundError] or a [*NotCancellableError].
-func (d *Desk) Cancel(id string) (Order, error) {
+// Cancel cancels an order, puts its lines back into stock and returns what is
+// to be refunded, in euro cents. To cancel a cancelled order changes nothing
+// and is not an error. The error is a [*NotFoundError] or a
+// [*NotCancellableError].
+func (d *Desk) Cancel(id string) (_ Order, refund int, _ error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o, err := d.lookup(id)
 	if err != nil {
-		return Order{}, err
+		return Order{}, 0, err
 	}
 	switch o.Status {
 	case Shipped, Refunded:
-		return Order{}, &NotCancellableError{ID: o.ID, Status: o.Status}
-	case Pending, Paid:
-		o.Status = Cancelled
-		for _, l := range o.Lines {
-			d.products[d.product[l.SKU]].Stock += l.Quantity
-		}
+		return Order{}, 0, &NotCancellableError{ID: o.ID, Status: o.Status}
+	case Cancelled:
+		return o.clone(), 0, nil
+	case Paid:
+		refund = o.TotalCents
 	}
-	return o.clone(), nil
+	o.Status = Cancelled
+	for _, l := range o.Lines {
+		d.products[d.product[l.SKU]].Stock += l.Quantity
+	}
+	return o.clone(), refund, nil
+}
+
+// MaxNote is how long a note may be, in bytes.
+const MaxNote = 500
+
+// A NoteError says that a note is too long.
+type NoteError struct {
+	ID    string
+	Bytes int
+}
+
+func (e *NoteError) Error() string {
+	return fmt.Sprintf("the note for %s has %d bytes, more than %d", e.ID, e.Bytes, MaxNote)
+}
+
+// Note puts a note on an order, in place of the one that it has. The error is
+// a [*NotFoundError] or a [*NoteError].
+func (d *Desk) Note(id, text string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o, err := d.lookup(id)
+	if err != nil {
+		return err
+	}
+	if len(text) > MaxNote {
+		return &NoteError{ID: id, Bytes: len(text)}
+	}
+	o.Note = text
+	return nil
 }
 
 // lookup returns the desk's own order; the caller holds the lock.

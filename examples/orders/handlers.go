@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	stderrors "errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/examples/internal/desk"
+)
+
+func (s *shop) searchOrders(_ context.Context, _ *mcp.CallToolRequest, in searchInput) (*mcp.CallToolResult, searchOutput, error) {
+	filter, err := newFilter(in.Status, in.Customer, in.From, in.To)
+	if err != nil {
+		return nil, searchOutput{}, err
+	}
+	// The schema refuses other limits already; the bound holds without it too.
+	found, total := s.desk.Search(filter, in.NewestFirst, min(max(in.Limit, 1), maxFound))
+	out := searchOutput{Items: []summary{}, Total: total, HasMore: total > len(found)}
+	for _, o := range found {
+		out.Items = append(out.Items, summary{
+			OrderID: o.ID, Placed: o.Placed, Status: o.Status, CustomerID: o.CustomerID, TotalCents: o.TotalCents,
+		})
+	}
+	return nil, out, nil
+}
+
+func (s *shop) getOrder(_ context.Context, _ *mcp.CallToolRequest, in orderInput) (*mcp.CallToolResult, orderOutput, error) {
+	o, err := s.desk.Order(in.OrderID)
+	if err != nil {
+		return nil, orderOutput{}, explain(err)
+	}
+	out := orderOutput{OrderID: o.ID, Placed: o.Placed, Status: o.Status, Lines: o.Lines, TotalCents: o.TotalCents}
+	if c, ok := s.desk.Customer(o.CustomerID); ok {
+		out.Customer = &c
+	}
+	return nil, out, nil
+}
+
+func (s *shop) cancelOrder(_ context.Context, _ *mcp.CallToolRequest, in orderInput) (*mcp.CallToolResult, cancelOutput, error) {
+	o, refund, err := s.desk.Cancel(in.OrderID)
+	if err != nil {
+		return nil, cancelOutput{}, explain(err)
+	}
+	return nil, cancelOutput{OrderID: o.ID, Status: o.Status, RefundCents: refund}, nil
+}
+
+func (s *shop) reserveStock(_ context.Context, _ *mcp.CallToolRequest, in reserveInput) (*mcp.CallToolResult, reserveOutput, error) {
+	p, err := s.desk.Reserve(in.SKU, in.Quantity)
+	if err != nil {
+		return nil, reserveOutput{}, explain(err)
+	}
+	return nil, reserveOutput{SKU: p.SKU, Product: p.Name, Reserved: in.Quantity, Left: p.Stock, Low: p.Low()}, nil
+}
+
+func (s *shop) startExport(_ context.Context, _ *mcp.CallToolRequest, in exportInput) (*mcp.CallToolResult, exportOutput, error) {
+	filter, err := newFilter(in.Status, in.Customer, in.From, in.To)
+	if err != nil {
+		return nil, exportOutput{}, err
+	}
+	e, err := s.exports.start(filter)
+	return nil, e, err
+}
+
+func (s *shop) exportStatus(_ context.Context, _ *mcp.CallToolRequest, in exportStatusInput) (*mcp.CallToolResult, exportOutput, error) {
+	e, ok := s.exports.get(in.ExportID)
+	if !ok {
+		return nil, exportOutput{}, errors.NotFound("there is no export %q", in.ExportID).
+			Because("none was started under this ID, or it is one of the oldest and was forgotten").
+			Next("start it with start_export")
+	}
+	return nil, e, nil
+}
+
+func (s *shop) exportsWritten(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, exportsWrittenOutput, error) {
+	return nil, exportsWrittenOutput{Written: s.desk.ExportsWritten()}, nil
+}
+
+func (s *shop) note(_ context.Context, _ *mcp.CallToolRequest, in noteInput) (*mcp.CallToolResult, noteInput, error) {
+	if err := s.desk.Note(in.OrderID, in.Note); err != nil {
+		return nil, noteInput{}, explain(err)
+	}
+	return nil, in, nil
+}
+
+// explain turns what the desk says into what a model can act on: what
+// happened, why, and what to do next.
+func explain(err error) error {
+	var (
+		missing *desk.NotFoundError
+		gone    *desk.NotCancellableError
+		out     *desk.OutOfStockError
+		note    *desk.NoteError
+	)
+	switch {
+	case stderrors.As(err, &missing) && missing.What == "order":
+		return errors.NotFound("there is no order %q", missing.ID).
+			Next("find it with search_orders; IDs look like ORD-42")
+	case stderrors.As(err, &missing) && missing.What == "product":
+		return errors.NotFound("there is no product %q", missing.ID).
+			Next("read the SKU from the lines of get_order; SKUs look like SKU-7")
+	case stderrors.As(err, &gone):
+		return errors.Refused("order %s cannot be cancelled", gone.ID).
+			Because("it is %s, and what has left the house cannot be cancelled", gone.Status).
+			Next("tell the customer that it can be sent back for a refund").
+			DoNotRetry()
+	case stderrors.As(err, &out) && out.Product.Stock == 0:
+		return errors.Refused("%d of %s cannot be reserved", out.Asked, out.Product.SKU).
+			Because("%s is out of stock", out.Product.Name).
+			Next("offer another pack of the same coffee").
+			DoNotRetry()
+	case stderrors.As(err, &out):
+		return errors.Refused("%d of %s cannot be reserved", out.Asked, out.Product.SKU).
+			Because("only %d of %s are left", out.Product.Stock, out.Product.Name).
+			Next("ask whether %d will do", out.Product.Stock).
+			DoNotRetry()
+	case stderrors.As(err, &note):
+		return errors.Invalid("the note was not put on %s", note.ID).
+			Because("it is %d bytes long and %d are allowed", note.Bytes, desk.MaxNote).
+			Next("shorten it")
+	}
+	return err
+}
+
+func newFilter(status desk.Status, customer, from, to string) (desk.Filter, error) {
+	for _, day := range []string{from, to} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return desk.Filter{}, errors.Invalid("%q is not a day", day).Next("write it as in 2026-03-14")
+		}
+	}
+	if from != "" && to != "" && from > to {
+		return desk.Filter{}, errors.Invalid("no day lies between %s and %s", from, to).Next("swap from and to")
+	}
+	return desk.Filter{Status: status, Customer: customer, From: from, To: to}, nil
+}

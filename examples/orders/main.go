@@ -1,0 +1,96 @@
+// Orders is a small order desk as a server of the Model Context Protocol:
+// seven tools named after tasks, on stdio or HTTP, hardened with steady.
+//
+// Flags make it worse again, for comparison: -bug puts a mistake in, -bare
+// leaves steady out, -catalog endpoints has a tool for each endpoint instead.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/examples/internal/desk"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil && err != flag.ErrHelp {
+		fmt.Fprintln(os.Stderr, "orders:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("orders", flag.ContinueOnError)
+	var (
+		many        = flags.Bool("many", false, fmt.Sprintf("hold %d orders instead of %d", desk.ManyOrders, desk.UsualOrders))
+		seed        = flags.Uint64("seed", 1, "seed that the desk is generated from")
+		exportTakes = flags.Duration("export-takes", 200*time.Millisecond, "how long writing an export takes")
+		catalog     = flags.String("catalog", "tasks", "tasks: seven tools; endpoints: 35 generated ones")
+		note        = flags.Bool("note", false, "add add_note, an eighth tool")
+		bug         = flags.String("bug", "", "mistakes to put in, separated by commas:\n"+usage(bugUsage))
+		bare        = flags.Bool("bare", false, "leave steady out: the SDK alone")
+		without     = flags.String("without", "", "parts of steady to leave out, separated by commas: "+strings.Join(parts, ", "))
+		addr        = flags.String("http", "", "serve HTTP on this address, as in localhost:8080, instead of stdio")
+		allowOrigin = flags.String("allow-origin", "", "with -http: the origin of a web page that may call, as in http://localhost:6274")
+		say         = flags.String("say", "", "print this and exit (what -bug child runs)")
+	)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if *say != "" {
+		fmt.Println(*say)
+		return nil
+	}
+	c := config{seed: *seed, exportTakes: *exportTakes, note: *note}
+	if *many {
+		c.orders = desk.ManyOrders
+	}
+	switch *catalog {
+	case "tasks":
+	case "endpoints":
+		c.endpoints = true
+	default:
+		return fmt.Errorf("no catalog %q; there are tasks and endpoints", *catalog)
+	}
+	var err error
+	if c.bugs, err = parseBugs(*bug); err != nil {
+		return err
+	}
+	if c.without, err = parseWithout(*without, *bare); err != nil {
+		return err
+	}
+
+	c.bugs.banner()
+	server, closeServer, err := newServer(c)
+	if err != nil {
+		return err
+	}
+	defer closeServer()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if *addr != "" {
+		return serveHTTP(ctx, server, *addr, *allowOrigin)
+	}
+	return server.Run(ctx, &mcp.StdioTransport{})
+}
+
+func usage(names map[string]string) string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		lines = append(lines, fmt.Sprintf("  %-10s %s", name, names[name]))
+	}
+	return strings.Join(lines, "\n")
+}

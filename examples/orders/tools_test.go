@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/internal/mcptest"
+)
+
+// tasks are the seven tools in the order in which they are listed.
+var tasks = []string{"search_orders", "get_order", "cancel_order", "reserve_stock", "start_export", "export_status", "exports_written"}
+
+func open(t *testing.T, c config, revision string) *mcp.ClientSession {
+	t.Helper()
+	server, closeServer, err := newServer(c)
+	require.NoError(t, err)
+	t.Cleanup(closeServer)
+	return mcptest.Connect(t, server, revision)
+}
+
+func callOK[Out any](t *testing.T, session *mcp.ClientSession, name string, args map[string]any) (out Out) {
+	t.Helper()
+	if args == nil {
+		args = map[string]any{}
+	}
+	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: name, Arguments: args})
+	require.NoError(t, err)
+	require.False(t, result.IsError, mcptest.Text(result))
+	data, err := json.Marshal(result.StructuredContent)
+	require.NoError(t, err)
+	require.JSONEq(t, string(data), mcptest.Text(result), "text and structured content agree")
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
+
+func callRefused(t *testing.T, session *mcp.ClientSession, name string, args map[string]any) string {
+	t.Helper()
+	if args == nil {
+		args = map[string]any{}
+	}
+	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: name, Arguments: args})
+	require.NoError(t, err)
+	require.True(t, result.IsError)
+	require.Nil(t, result.StructuredContent)
+	return mcptest.Text(result)
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	for _, revision := range mcptest.Revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			session := open(t, config{seed: 1}, revision)
+
+			found := callOK[searchOutput](t, session, "search_orders", nil)
+			require.Len(t, found.Items, 20, "the default limit")
+			require.Equal(t, desk.UsualOrders, found.Total)
+			require.True(t, found.HasMore)
+			require.Equal(t, "ORD-1", found.Items[0].OrderID)
+			found = callOK[searchOutput](t, session, "search_orders", map[string]any{"newest_first": true, "limit": maxFound})
+			require.Len(t, found.Items, maxFound)
+			require.Equal(t, "ORD-5000", found.Items[0].OrderID)
+			found = callOK[searchOutput](t, session, "search_orders", map[string]any{"customer": "nobody"})
+			require.Equal(t, searchOutput{Items: []summary{}}, found)
+
+			order := callOK[orderOutput](t, session, "get_order", map[string]any{"order_id": "ORD-42"})
+			require.EqualValues(t, "shipped", order.Status)
+			require.NotEmpty(t, order.Customer.Name)
+			require.NotEmpty(t, order.Lines)
+			require.Nil(t, callOK[orderOutput](t, session, "get_order", map[string]any{"order_id": desk.ForgottenOrder}).Customer)
+
+			reserved := callOK[reserveOutput](t, session, "reserve_stock", map[string]any{"sku": "SKU-7", "quantity": 1})
+			require.Equal(t, 1, reserved.Reserved)
+			left := reserved.Left
+			reserved = callOK[reserveOutput](t, session, "reserve_stock", map[string]any{"sku": "SKU-7", "quantity": left})
+			require.Zero(t, reserved.Left)
+			require.True(t, reserved.Low)
+
+			for _, c := range []struct {
+				tool string
+				args map[string]any
+				want []string
+			}{
+				{"cancel_order", map[string]any{"order_id": "ORD-42"}, []string{"order ORD-42 cannot be cancelled", "it is shipped", "Next: ", "Do not retry."}},
+				{"cancel_order", map[string]any{"order_id": "ORD-0"}, []string{`there is no order "ORD-0"`, "search_orders"}},
+				{"cancel_order", nil, []string{"order_id"}},
+				{"get_order", map[string]any{"order_id": "42"}, []string{`there is no order "42"`, "ORD-42"}},
+				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": 1000}, []string{"1000 of SKU-8 cannot be reserved", "are left", "Do not retry."}},
+				{"reserve_stock", map[string]any{"sku": "SKU-7", "quantity": 1}, []string{"out of stock"}},
+				{"reserve_stock", map[string]any{"sku": "coffee", "quantity": 1}, []string{`there is no product "coffee"`, "get_order"}},
+				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": 0}, []string{"quantity", "minimum"}},
+				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": -5}, []string{"quantity", "minimum"}},
+				{"search_orders", map[string]any{"limit": 500}, []string{"limit", "maximum", "50"}},
+				{"search_orders", map[string]any{"limit": 0}, []string{"limit", "minimum"}},
+				{"search_orders", map[string]any{"status": "lost"}, []string{"status", "enum"}},
+				{"search_orders", map[string]any{"from": "yesterday"}, []string{`"yesterday" is not a day`, "2026-03-14"}},
+				{"search_orders", map[string]any{"from": "2026-02-30"}, []string{"is not a day"}},
+				{"search_orders", map[string]any{"from": "2026-03-02", "to": "2026-03-01"}, []string{"swap from and to"}},
+				{"start_export", map[string]any{"to": "soon"}, []string{"is not a day"}},
+				{"export_status", map[string]any{"export_id": "EXP-0"}, []string{`there is no export "EXP-0"`, "start_export"}},
+			} {
+				text := callRefused(t, session, c.tool, c.args)
+				for _, want := range c.want {
+					require.Contains(t, text, want, "%s %v", c.tool, c.args)
+				}
+			}
+		})
+	}
+}
+
+func TestToolDescriptions(t *testing.T) {
+	t.Parallel()
+	session := open(t, config{note: true}, mcptest.Stateless)
+	list, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, list.Tools, 8)
+	for _, tool := range list.Tools {
+		require.Contains(t, tool.Description, "Use it ", tool.Name)
+		require.Contains(t, tool.Description, "Returns ", tool.Name)
+		properties, _ := tool.InputSchema.(map[string]any)["properties"].(map[string]any)
+		for name, p := range properties {
+			require.NotEmpty(t, p.(map[string]any)["description"], "%s.%s", tool.Name, name)
+		}
+	}
+}
+
+func TestNote(t *testing.T) {
+	t.Parallel()
+	session := open(t, config{note: true}, mcptest.Stateless)
+	note := noteInput{OrderID: "ORD-1", Note: "ring twice"}
+	require.Equal(t, note, callOK[noteInput](t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": "ring twice"}))
+	require.Contains(t, callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("x", 501)}), "501 bytes")
+}
+
+func TestExports(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := desk.Open(&desk.Options{ExportTakes: time.Minute})
+		e := newExports(d)
+		defer e.close()
+		paid := desk.Filter{Status: desk.Paid}
+		first, err := e.start(paid)
+		require.NoError(t, err)
+		require.Equal(t, exportOutput{ExportID: "EXP-1", State: "running"}, first)
+		again, err := e.start(paid)
+		require.NoError(t, err)
+		require.Equal(t, first, again, "a retry joins what runs")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		done, err := e.start(paid)
+		require.NoError(t, err)
+		require.Equal(t, "EXP-1", done.ExportID, "and what is done")
+		require.Equal(t, "done", done.State)
+		require.NotZero(t, done.Rows)
+		require.Equal(t, 1, d.ExportsWritten())
+
+		for i := range maxRunning {
+			_, err := e.start(desk.Filter{Customer: fmt.Sprint(i)})
+			require.NoError(t, err)
+		}
+		_, err = e.start(desk.Filter{Customer: "one too many"})
+		require.ErrorContains(t, err, "8 exports are running")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+
+		for i := range maxKept {
+			_, err := e.start(desk.Filter{Customer: fmt.Sprint("many ", i)})
+			require.NoError(t, err)
+			time.Sleep(2 * time.Minute)
+		}
+		synctest.Wait()
+		require.Len(t, e.byID, maxKept)
+		require.Len(t, e.bySpec, maxKept)
+		_, ok := e.get("EXP-1")
+		require.False(t, ok, "the oldest is forgotten")
+	})
+}
+
+func TestExportThatFailsIsReleased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExports(desk.Open(&desk.Options{ExportTakes: time.Minute}))
+		first, err := e.start(desk.Filter{})
+		require.NoError(t, err)
+		e.close() // gives up what runs
+		failed, ok := e.get(first.ExportID)
+		require.True(t, ok)
+		require.Equal(t, "failed", failed.State)
+		require.NotEmpty(t, failed.Problem)
+		require.Empty(t, e.bySpec)
+	})
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	session := open(t, config{endpoints: true}, mcptest.Stateless)
+	list, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, list.Tools, 35)
+
+	type page struct {
+		Items []map[string]any
+		Page  int
+		Total int
+	}
+	for _, r := range resources {
+		p := callOK[page](t, session, "list_"+r.plural, nil)
+		if r.name == "export" {
+			require.Zero(t, p.Total)
+			continue
+		}
+		require.Len(t, p.Items, 20, r.name)
+		require.GreaterOrEqual(t, p.Total, 60, r.name)
+		id := map[string]any{"id": p.Items[7]["id"]}
+		require.Equal(t, p.Items[7], callOK[map[string]any](t, session, "get_"+r.name, id), r.name)
+		filter := map[string]any{r.fields[0].name: p.Items[7][r.fields[0].name], "per_page": 100}
+		require.Contains(t, callOK[page](t, session, "list_"+r.plural, filter).Items, p.Items[7], r.name)
+		callOK[map[string]any](t, session, "delete_"+r.name, id)
+		require.Contains(t, callRefused(t, session, "get_"+r.name, id), "there is no "+r.name)
+		require.Equal(t, p.Total-1, callOK[page](t, session, "list_"+r.plural, nil).Total, r.name)
+	}
+	first := callOK[page](t, session, "list_orders", map[string]any{"per_page": 7})
+	second := callOK[page](t, session, "list_orders", map[string]any{"per_page": 7, "page": 2})
+	require.Equal(t, first.Total, second.Total)
+	require.NotEqual(t, first.Items, second.Items)
+	require.Empty(t, callOK[page](t, session, "list_orders", map[string]any{"page": 1_000_000_000}).Items)
+	callRefused(t, session, "list_orders", map[string]any{"per_page": 101})
+	byTotal := callOK[page](t, session, "list_orders", map[string]any{"total_cents": first.Items[0]["total_cents"]})
+	require.Contains(t, byTotal.Items, first.Items[0], "numbers are compared as numbers")
+
+	made := callOK[map[string]any](t, session, "create_customer", map[string]any{"name": "Zoë Zand", "city": "Ghent"})
+	require.Equal(t, "NEW-1", made["id"])
+	made = callOK[map[string]any](t, session, "update_customer", map[string]any{"id": "NEW-1", "city": "Bruges"})
+	require.Equal(t, map[string]any{"id": "NEW-1", "name": "Zoë Zand", "city": "Bruges"}, made)
+	callRefused(t, session, "create_customer", map[string]any{"name": "no city"})
+	callRefused(t, session, "update_customer", map[string]any{"id": "NEW-1", "planet": "Mars"})
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/internal/mcptest"
+)
+
+// TestTypeScript runs every tool with clients that are not ours: both major
+// versions of the TypeScript SDK, over stdio as a command line tool does, over
+// HTTP, and over HTTP as a browser does for a page of another origin.
+func TestTypeScript(t *testing.T) {
+	t.Parallel()
+	dir := installClients(t)
+	const page = "http://localhost:6274"
+	for _, sdk := range []struct{ name, revision string }{
+		{"v1", mcptest.Handshake},
+		{"v2", mcptest.Handshake},
+		{"v2-modern", mcptest.Stateless},
+	} {
+		for _, transport := range []string{"stdio", "http", "browser"} {
+			t.Run(sdk.name+"/"+transport, func(t *testing.T) {
+				args := []string{"client.mjs", sdk.name, transport}
+				switch transport {
+				case "stdio":
+					args = append(args, program)
+				case "http":
+					url, _ := serve(t)
+					args = append(args, url)
+				case "browser":
+					url, _ := serve(t, "-allow-origin", page)
+					args = append(args, url, page)
+				}
+				got := runClient(t, dir, args...)
+				if got.Protocol != nil { // v1 does not tell over stdio
+					require.Equal(t, sdk.revision, *got.Protocol)
+				}
+				checkClient(t, got)
+			})
+		}
+	}
+	t.Run("a browser on another page is refused", func(t *testing.T) {
+		url, _ := serve(t, "-allow-origin", page)
+		cmd := exec.CommandContext(t.Context(), "node", "client.mjs", "v2", "browser", url, "http://evil.example")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "preflight for POST was refused")
+	})
+}
+
+type clientReport struct {
+	Protocol *string
+	Tools    []string
+	Noise    []string
+	Calls    map[string]struct {
+		IsError    bool
+		Structured json.RawMessage
+		Text       string
+	}
+}
+
+func runClient(t *testing.T, dir string, args ...string) (report clientReport) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", stderr.String())
+	require.NoError(t, json.Unmarshal(out, &report), "%s", out)
+	return report
+}
+
+func checkClient(t *testing.T, got clientReport) {
+	t.Helper()
+	require.Empty(t, got.Noise, "what the client could not read")
+	require.ElementsMatch(t, tasks, got.Tools)
+	var labels []string
+	for label, call := range got.Calls {
+		labels = append(labels, label)
+		if strings.HasSuffix(label, " refused") {
+			require.True(t, call.IsError, label)
+			require.Equal(t, "null", string(call.Structured), label)
+			continue
+		}
+		require.False(t, call.IsError, "%s: %s", label, call.Text)
+		require.JSONEq(t, string(call.Structured), call.Text, label)
+	}
+	for _, name := range tasks {
+		require.True(t, slices.Contains(labels, name), "%s was not called", name)
+	}
+	require.Contains(t, got.Calls["cancel_order refused"].Text, "Do not retry.")
+	require.Contains(t, got.Calls["search_orders refused"].Text, "50", "the maximum is said")
+	require.Equal(t, got.Calls["export_status"].Text, got.Calls["start_export again"].Text, "a retry finds the export that is done")
+	require.JSONEq(t, `{"written":1}`, got.Calls["exports_written"].Text)
+}
+
+// installClients installs the pinned packages into a directory of its own, as
+// on a machine that has never seen them, and returns the directory. They do not
+// go beside the sources: npm packages may hold Go files, which ./... would find.
+func installClients(t *testing.T) string {
+	t.Helper()
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatalf("%s is missing, and CI must run the TypeScript clients: install Node 20 with npm", tool)
+			}
+			t.Skipf("%s is not installed; the TypeScript clients need Node 20 with npm", tool)
+		}
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json", "client.mjs"} {
+		data, err := os.ReadFile(filepath.Join("ts", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
+	install.Dir = dir
+	out, err := install.CombinedOutput()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Fatal("npm ci took more than five minutes")
+	}
+	require.NoError(t, err, "npm ci: %s", out)
+	return dir
+}
