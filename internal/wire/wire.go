@@ -24,6 +24,7 @@ const (
 	MetaDiscovery = "steady/discovery"
 	MetaBudget    = "steady/budget"
 	MetaTask      = "steady/task"
+	MetaRegistry  = "steady/registry"
 )
 
 // StatelessRevision is the first protocol revision in which every result
