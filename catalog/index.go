@@ -26,14 +26,15 @@ const (
 	FieldPath        Field = "path"
 )
 
-// fields gives each field a small number, and how strongly a long field is
-// discounted.
+// fields gives each field a small number.
 var fields = [...]struct {
 	field  Field
-	length float64
+	length float64 // how strongly a long text is discounted, the b of BM25
+	about  bool    // a code in it tells what the entry is about
 }{
-	{FieldID, .4}, {FieldTitle, .4}, {FieldTerms, .3}, {FieldTags, .3}, {FieldSummary, .4}, {FieldSignal, .5},
-	{FieldDescription, .4}, {FieldParameters, .5}, {FieldParamTexts, .5}, {FieldExample, .5}, {FieldPath, .3},
+	{FieldID, .4, true}, {FieldTitle, .4, true}, {FieldTerms, .3, true}, {FieldTags, .3, true}, {FieldSummary, .4, true},
+	{FieldSignal, .5, false}, {FieldDescription, .4, false}, {FieldParameters, .5, false}, {FieldParamTexts, .5, false},
+	{FieldExample, .5, false}, {FieldPath, .3, false},
 }
 
 // Weights says how much an occurrence of a word counts in each field. A field

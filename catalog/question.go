@@ -20,7 +20,7 @@ const (
 	softFactor    = .3 // a related word that is only a verb of asking
 	unsureWeight  = .5 // of an Expansion without a weight
 	nameFactor    = .3 // what it means that a name matches nothing
-	knownFactor   = 1.5
+	knownFactor   = 2  // and a word of the vocabulary
 )
 
 // An alternative is one way in which a word of a question can match.
@@ -267,7 +267,7 @@ func (x *Index) complete(q *question, w *questionWord) {
 		}
 		return
 	}
-	w.idf = inverseFrequency(len(x.entries), 0)
+	w.idf = inverseFrequency(len(x.entries), 1) // as rare as a word can be
 	if w.name || hasDigit(w.text) {
 		w.idf *= nameFactor // the catalog need not know every company
 	} else if slices.ContainsFunc(q.related, func(e Expansion) bool { return w.position >= e.From && w.position < e.To }) {

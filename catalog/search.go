@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // Confidence floors, found on questions that nothing answers.
@@ -49,7 +50,8 @@ type Result struct {
 type Hit struct {
 	Entry *Entry
 	Score float64
-	// Exact says that the question names the entry.
+	// Exact says that the question names the entry, or a code that it is
+	// about.
 	Exact bool
 	// Why lists what matched, in the order of the question.
 	Why []Match
@@ -132,13 +134,18 @@ func (x *Index) Search(text string, limit int) *Result {
 		}
 	}
 	named := x.named(&s.q)
-	hits := append(named, x.best(s, limit, named)...)
+	coded := x.coded(s, named)
+	first := append(named, coded...)
+	hits := append(first, x.best(s, limit, first)...)
 	if len(hits) == 0 {
 		return r
 	}
-	if len(named) > 0 {
+	switch {
+	case len(named) > 0:
 		r.Confidence = 1
-	} else {
+	case len(coded) > 0:
+		r.Confidence = max(x.confidence(s, hits[0]), x.opts.Floor)
+	default:
 		r.Confidence = x.confidence(s, hits[0])
 	}
 	if r.Confidence < x.opts.Floor {
@@ -147,19 +154,24 @@ func (x *Index) Search(text string, limit int) *Result {
 	r.Weak = r.Confidence < x.opts.WeakFloor
 	r.Hits = make([]Hit, len(hits))
 	for i, n := range hits {
-		r.Hits[i] = Hit{Entry: &x.entries[n], Score: s.sums[n].score, Exact: i < len(named), Why: x.explain(s, n)}
+		r.Hits[i] = Hit{Entry: &x.entries[n], Score: s.sums[n].score, Exact: i < len(first), Why: x.explain(s, n)}
 	}
 	return r
 }
 
-// best returns the entries with the highest scores, without those named.
-func (x *Index) best(s *scratch, limit int, named []int32) []int32 {
-	better := func(a, b int32) int {
+// better orders entries, best first.
+func (x *Index) better(s *scratch) func(a, b int32) int {
+	return func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.sums[b].score, s.sums[a].score), strings.Compare(x.entries[a].ID, x.entries[b].ID))
 	}
+}
+
+// best returns the entries with the highest scores, without some.
+func (x *Index) best(s *scratch, limit int, without []int32) []int32 {
+	better := x.better(s)
 	hits := make([]int32, 0, min(limit, len(s.touched))+1)
 	for _, n := range s.touched {
-		if slices.Contains(named, n) || len(hits) == limit && better(n, hits[limit-1]) > 0 {
+		if slices.Contains(without, n) || len(hits) == limit && better(n, hits[limit-1]) > 0 {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(hits, n, better)
@@ -191,6 +203,36 @@ func (x *Index) named(q *question) []int32 {
 		}
 	}
 	return out
+}
+
+// coded returns the entries about a code that stands in the question, such as
+// 10-K or H-1B, best first. A code that many entries are about, or that an
+// entry has only in passing, does not single one out.
+func (x *Index) coded(s *scratch, named []int32) []int32 {
+	var out []int32
+	for i := range s.q.words {
+		w := &s.q.words[i]
+		if !isCode(w.text) || !w.direct() {
+			continue
+		}
+		from := len(out)
+		for _, p := range x.postings[w.alts[0].term] {
+			if fields[p.field].about && !slices.Contains(named, p.entry) && !slices.Contains(out, p.entry) {
+				out = append(out, p.entry)
+			}
+			if len(out)-from > maxExact {
+				out = out[:from]
+				break
+			}
+		}
+	}
+	slices.SortFunc(out, x.better(s))
+	return out[:min(len(out), maxExact)]
+}
+
+// isCode reports whether a word has both letters and digits.
+func isCode(word string) bool {
+	return hasDigit(word) && strings.ContainsFunc(word, unicode.IsLetter)
 }
 
 // explain lists what of an entry each word of the question matched best.

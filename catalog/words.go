@@ -48,22 +48,28 @@ const (
 	intentStop
 )
 
+// intentWords lists the verbs of each intent. None may be in two lists.
+var intentWords = []struct {
+	intent intent
+	words  string
+}{
+	{intentRead, `get list show display view read fetch retrieve find search look browse query describe check see
+		count tell lookup inspect enumerate explore examine watch export download compare summarize what which who when where`},
+	{intentCreate, `create add make new post insert generate build register open compose draft write invite upload
+		append attach introduce establish submit send issue schedule book publish fork duplicate clone`},
+	{intentUpdate, `update edit change modify set rename patch adjust alter replace move assign configure correct
+		mark amend revise resize reorder resolve convert tag label annotate merge`},
+	{intentDelete, `delete remove erase drop clear purge destroy wipe uninstall unassign detach revoke discard trash prune unpin`},
+	{intentRun, `run execute launch start trigger invoke perform play resume restart activate enable deploy click press`},
+	{intentStop, `stop cancel halt pause terminate kill abort end close disable deactivate suspend shut finish quit`},
+}
+
 // intents maps stems of verbs to what they intend.
 var intents = func() map[string]intent {
 	m := map[string]intent{}
-	for i, words := range map[intent]string{
-		intentRead: `get list show display view read fetch retrieve find search look browse query describe check see
-			count tell lookup inspect enumerate explore examine watch export download compare summarize what which who when where`,
-		intentCreate: `create add make new post insert generate build register open compose draft write invite upload
-			append attach introduce establish submit send issue schedule book publish fork duplicate clone`,
-		intentUpdate: `update edit change modify set rename patch adjust alter replace move assign configure correct
-			mark amend revise resize reorder resolve convert tag label annotate merge`,
-		intentDelete: `delete remove erase drop clear purge destroy wipe uninstall unassign detach revoke discard trash prune unpin`,
-		intentRun:    `run execute launch start trigger invoke perform play resume restart activate enable deploy click press`,
-		intentStop:   `stop cancel halt pause terminate kill abort end close disable deactivate suspend shut finish quit`,
-	} {
-		for _, w := range strings.Fields(words) {
-			m[Stem(w)] = i
+	for _, g := range intentWords {
+		for w := range stems(g.words) {
+			m[w] = g.intent
 		}
 	}
 	return m
