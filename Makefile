@@ -67,6 +67,10 @@ fuzz: ## every fuzz target for FUZZTIME (60s), and the long forms of the tests
 bench: ## benchmarks; the ratios are what counts
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem ./...)
 
+.PHONY: eval-search
+eval-search: ## measure the search of package catalog: SPLIT=<folder of questions> OUT=<folder>
+	go run ./internal/eval/search -split $(SPLIT) -out $(OUT)
+
 .PHONY: tour
 tour: ## the mistakes that servers make, without and with steady
 	go run ./examples/tour
