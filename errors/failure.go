@@ -1,24 +1,10 @@
 package errors
 
 import (
+	stderrors "errors"
 	"fmt"
 	"strings"
 	"time"
-)
-
-// Kind classifies a [Failure] for machines: a client, a dashboard, a test.
-type Kind string
-
-// The kinds of failure.
-const (
-	KindInvalidInput     Kind = "invalid_input"
-	KindNotFound         Kind = "not_found"
-	KindConflict         Kind = "conflict" // refused by a rule of the business
-	KindUnavailable      Kind = "unavailable"
-	KindTimeout          Kind = "timeout"
-	KindRateLimited      Kind = "rate_limited"
-	KindPermissionDenied Kind = "permission_denied"
-	KindInternal         Kind = "internal"
 )
 
 // A Failure is an expected failure: something that the author of a handler
@@ -34,8 +20,14 @@ const (
 //		Next("offer a return with start_return").
 //		DoNotRetry()
 //
-// The chained methods change the Failure and return it; a Failure that is
-// shared, a package variable for example, must not be chained on.
+// A Failure never changes: the chained methods return a copy. A package
+// variable may therefore be shared and chained on by any number of calls, and
+// [Is] finds it in whatever was derived from it.
+//
+// The texts are formatted as by [fmt.Errorf], so %w works and makes its
+// operand a cause. An operand that is an error is shown only as far as it
+// would be if a handler had returned it; its full text is kept in the cause.
+// Credentials in the texts are masked, and each text is cut at 4 KiB.
 type Failure struct {
 	kind  Kind
 	what  string
@@ -43,13 +35,15 @@ type Failure struct {
 	next  string
 	retry Retry
 	cause error
+	root  *Failure // the Failure that this one was derived from; nil for itself
 }
 
 // Retry is a Failure's advice on repeating the call.
 type Retry struct {
 	// Policy is one of the Retry constants.
 	Policy RetryPolicy
-	// After is how long to wait first, for RetryAfter. Zero otherwise.
+	// After is how long to wait first, for RetryAfter. Zero means that there
+	// is no telling.
 	After time.Duration
 }
 
@@ -63,22 +57,20 @@ const (
 	RetryChanged RetryPolicy = "changed" // only after changing the input
 )
 
-// Fail returns a Failure of the given kind. What happened, with the value
-// that it happened to, is formatted as by [fmt.Sprintf]. The retry advice is
-// the kind's usual one.
-func Fail(kind Kind, format string, args ...any) *Failure {
-	return &Failure{kind: kind, what: sprintf(format, args), retry: usualRetry(kind)}
-}
+// maxPart bounds each text of a Failure, in bytes.
+const maxPart = 4 << 10
 
-func usualRetry(kind Kind) Retry {
-	switch kind {
-	case KindInvalidInput, KindNotFound:
-		return Retry{Policy: RetryChanged}
-	case KindUnavailable, KindRateLimited, KindTimeout:
-		return Retry{Policy: RetryAfter}
-	default:
-		return Retry{Policy: RetryNever}
+// Fail returns a Failure of the given kind. The text says what happened, with
+// the value that it happened to. The retry advice is the kind's usual one:
+// after changing the input for invalid input and things not found, later for
+// what is unavailable, timed out or rate limited, never for the rest.
+func Fail(kind Kind, format string, args ...any) *Failure {
+	if false {
+		_ = fmt.Errorf(format, args...) // so that go vet checks the callers' formats
 	}
+	f := &Failure{kind: kind, retry: kind.usualRetry()}
+	f.what = f.format(format, args)
+	return f
 }
 
 // Invalid returns a Failure for input that can be corrected.
@@ -88,7 +80,8 @@ func Invalid(format string, args ...any) *Failure { return Fail(KindInvalidInput
 // caller may not know to exist.
 func NotFound(format string, args ...any) *Failure { return Fail(KindNotFound, format, args...) }
 
-// Refused returns a Failure for a request that a rule forbids.
+// Refused returns a Failure for a request that a rule forbids. Its kind is
+// [KindConflict].
 func Refused(format string, args ...any) *Failure { return Fail(KindConflict, format, args...) }
 
 // Unavailable returns a Failure for a dependency that does not answer.
@@ -100,53 +93,78 @@ func Timeout(format string, args ...any) *Failure { return Fail(KindTimeout, for
 // RateLimited returns a Failure for a caller that must slow down.
 func RateLimited(format string, args ...any) *Failure { return Fail(KindRateLimited, format, args...) }
 
-// Denied returns a Failure for a caller that may not do this.
+// Denied returns a Failure for a caller that may not do this. Its kind is
+// [KindPermissionDenied].
 func Denied(format string, args ...any) *Failure { return Fail(KindPermissionDenied, format, args...) }
 
-// Because says why.
+// Because returns a copy that says why.
 func (f *Failure) Because(format string, args ...any) *Failure {
-	f.why = sprintf(format, args)
-	return f
+	if false {
+		_ = fmt.Errorf(format, args...)
+	}
+	c := f.derive()
+	c.why = c.format(format, args)
+	return c
 }
 
-// Next says what the model should do instead.
+// Next returns a copy that says what the model should do instead.
 func (f *Failure) Next(format string, args ...any) *Failure {
-	f.next = sprintf(format, args)
-	return f
+	if false {
+		_ = fmt.Errorf(format, args...)
+	}
+	c := f.derive()
+	c.next = c.format(format, args)
+	return c
 }
 
-// DoNotRetry says that the same call would fail again.
+// DoNotRetry returns a copy that says that the same call would fail again.
 func (f *Failure) DoNotRetry() *Failure {
-	f.retry = Retry{Policy: RetryNever}
-	return f
+	c := f.derive()
+	c.retry = Retry{Policy: RetryNever}
+	return c
 }
 
-// RetryAfter says that the same call may succeed after d. A d of zero or less
-// means that there is no telling how long.
+// RetryAfter returns a copy that says that the same call may succeed after d.
+// A d of zero or less means that there is no telling how long.
 func (f *Failure) RetryAfter(d time.Duration) *Failure {
-	f.retry = Retry{Policy: RetryAfter, After: max(d, 0)}
-	return f
+	c := f.derive()
+	c.retry = Retry{Policy: RetryAfter, After: max(d, 0)}
+	return c
 }
 
-// Cause attaches the private half: it is observed and matched by [Is] and
-// [As], and never shown.
+// Cause returns a copy with a private half: it is observed and matched by [Is]
+// and [As], and never shown. A second cause joins the first.
 func (f *Failure) Cause(err error) *Failure {
-	f.cause = err
-	return f
+	c := f.derive()
+	c.blame(err)
+	return c
 }
 
 // Kind returns the failure's kind.
-func (f *Failure) Kind() Kind { return f.kind }
+func (f *Failure) Kind() Kind { return f.orNil().kind }
 
 // Retry returns the advice on repeating the call.
-func (f *Failure) Retry() Retry { return f.retry }
+func (f *Failure) Retry() Retry { return f.orNil().retry }
 
-// Unwrap returns the private cause.
-func (f *Failure) Unwrap() error { return f.cause }
+// Unwrap returns the private cause, or nil.
+func (f *Failure) Unwrap() error { return f.orNil().cause }
+
+// Is reports whether target is f's [Kind], or a Failure that f was derived
+// from.
+func (f *Failure) Is(target error) bool {
+	switch t := target.(type) {
+	case Kind:
+		return f.Kind() == t
+	case *Failure:
+		return f != nil && t != nil && f.origin() == t.origin()
+	}
+	return false
+}
 
 // Error returns the public half as one text: what, why, what next, and whether
 // to retry. It never contains the cause.
 func (f *Failure) Error() string {
+	f = f.orNil()
 	var b strings.Builder
 	sentence(&b, f.what)
 	if f.why != "" {
@@ -166,6 +184,66 @@ func (f *Failure) Error() string {
 	return b.String()
 }
 
+// nilFailure is what a nil *Failure says for itself: a handler that returns
+// one as an error has a bug, and answering must not add a second.
+var nilFailure = &Failure{kind: KindInternal, what: "internal error"}
+
+func (f *Failure) orNil() *Failure {
+	if f == nil {
+		return nilFailure
+	}
+	return f
+}
+
+func (f *Failure) derive() *Failure {
+	c := *f.orNil()
+	c.root = f.orNil().origin()
+	return &c
+}
+
+func (f *Failure) origin() *Failure {
+	if f.root != nil {
+		return f.root
+	}
+	return f
+}
+
+func (f *Failure) blame(err error) {
+	switch {
+	case err == nil:
+	case f.cause == nil:
+		f.cause = err
+	default:
+		f.cause = stderrors.Join(f.cause, err)
+	}
+}
+
+// format formats one text of f, and makes causes of the errors among args.
+func (f *Failure) format(format string, args []any) string {
+	var shown []any
+	for i, arg := range args {
+		err, ok := arg.(error)
+		if !ok {
+			continue
+		}
+		if shown == nil {
+			shown = append(shown, args...)
+		}
+		shown[i] = operand(publicText(err))
+		f.blame(err)
+	}
+	if shown == nil {
+		shown = args
+	}
+	return clean(fmt.Errorf(format, shown...).Error(), maxPart)
+}
+
+// operand is an error that stands in for another among the operands of a
+// format, where %w accepts nothing but errors.
+type operand string
+
+func (o operand) Error() string { return string(o) }
+
 func sentence(b *strings.Builder, s string) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -178,11 +256,4 @@ func sentence(b *strings.Builder, s string) {
 	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
 		b.WriteByte('.')
 	}
-}
-
-func sprintf(format string, args []any) string {
-	if len(args) == 0 {
-		return format
-	}
-	return fmt.Sprintf(format, args...)
 }

@@ -1,6 +1,11 @@
 package errors
 
 import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/internal/wire"
@@ -14,13 +19,81 @@ import (
 // req may be nil. Middleware that answers a call itself must pass it, so that
 // the result fits the caller's protocol revision.
 func (f *Failure) Result(req *mcp.CallToolRequest) *mcp.CallToolResult {
-	r := wire.NewToolResult(req)
-	meta := map[string]any{"kind": string(f.kind), "retry": string(f.retry.Policy)}
-	if f.retry.After > 0 {
-		meta["retryAfterMs"] = f.retry.After.Milliseconds()
+	f = f.orNil()
+	return stamp(wire.NewToolResult(req), f.Error(), f.facts(), f)
+}
+
+// facts returns the machine-readable half of f.
+func (f *Failure) facts() map[string]any {
+	f = f.orNil()
+	facts := map[string]any{"kind": string(f.kind)}
+	if f.retry.Policy != "" {
+		facts["retry"] = string(f.retry.Policy)
 	}
-	r.Meta = mcp.Meta{wire.MetaError: meta}
-	r.Content = []mcp.Content{&mcp.TextContent{Text: f.Error()}}
-	r.SetError(f)
-	return r
+	if f.retry.After > 0 {
+		facts["retryAfterMs"] = f.retry.After.Milliseconds()
+	}
+	return facts
+}
+
+// stamp returns a copy of r that says text, and facts under "steady/error".
+// The result's revision and the rest of its _meta stay.
+func stamp(r *mcp.CallToolResult, text string, facts map[string]any, err error) *mcp.CallToolResult {
+	c := *r
+	c.Content = []mcp.Content{&mcp.TextContent{Text: text}}
+	c.StructuredContent = nil
+	if facts != nil {
+		c.Meta = make(mcp.Meta, len(r.Meta)+1)
+		maps.Copy(c.Meta, r.Meta)
+		c.Meta[wire.MetaError] = facts
+	}
+	c.SetError(err)
+	return &c
+}
+
+// Answer turns any error into what a tools/call answers with, by the policy of
+// the [Shape] or [Handler] that ctx came through, and by the zero [Options]
+// otherwise: a result, or a *jsonrpc.Error where the chain holds one. It is for
+// middleware, and for work that outlives its request. It observes err, and
+// returns (nil, nil) if err is nil. req may be nil.
+func Answer(ctx context.Context, req *mcp.CallToolRequest, err error) (*mcp.CallToolResult, error) {
+	if err == nil {
+		return nil, nil
+	}
+	p, _ := policyOf(ctx)
+	return p.answer(ctx, callOf(wire.MethodCallTool, req), err).tool(wire.NewToolResult(req))
+}
+
+// tool returns the answer to a tools/call. r supplies what the text does not.
+func (a *answer) tool(r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+	if a.protocol != nil {
+		return nil, a.protocol
+	}
+	return stamp(r, a.text, a.facts, a), nil
+}
+
+// rpc returns the answer to any other method.
+func (a *answer) rpc(req mcp.Request) *jsonrpc.Error {
+	if a.protocol != nil {
+		return a.protocol
+	}
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: clean(a.text, maxMessage)}
+	facts := a.facts
+	switch a.kind {
+	case KindInvalidInput, KindConflict, KindPermissionDenied:
+		// The request, and not the server, has to change.
+		e.Code = jsonrpc.CodeInvalidParams
+	case KindNotFound:
+		e.Code = jsonrpc.CodeInvalidParams
+		if r, ok := req.(*mcp.ReadResourceRequest); ok && r.Params != nil {
+			// Resources, section "Error Handling": the URI goes into data.
+			e.Code = mcp.CodeResourceNotFound
+			facts = maps.Clone(facts)
+			facts["uri"] = r.Params.URI
+		}
+	}
+	if facts != nil {
+		e.Data, _ = json.Marshal(facts) // strings and numbers, which always encode
+	}
+	return e
 }

@@ -1,0 +1,474 @@
+package errors
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	stderrors "errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/observe"
+)
+
+// Visibility says which errors show their text to clients. A [Failure], a
+// *jsonrpc.Error and an error marked by [Public] always do.
+type Visibility int
+
+const (
+	// ShowAuthored shows the errors whose chain holds nothing but values of
+	// New, Join and fmt.Errorf: their text was written by whoever wrote the
+	// handler. Everything else is hidden.
+	ShowAuthored Visibility = iota
+	// ShowMarked hides every error that nobody marked.
+	ShowMarked
+	// ShowEverything shows the text of every error, for a server whose clients
+	// are its operators. Panics stay hidden, credentials stay masked.
+	ShowEverything
+)
+
+// Options configures [Shape]. The zero value is ready to use.
+type Options struct {
+	// Show says which errors show their text. The zero value is ShowAuthored.
+	Show Visibility
+
+	// Translate, if non-nil, is asked about every error that holds no Failure
+	// and no *jsonrpc.Error, and returns what to answer with in its place, or
+	// nil. It is the place to make failures of the errors of a driver, once for
+	// all handlers:
+	//
+	//	func(err error) error {
+	//		if errors.Is(err, sql.ErrNoRows) {
+	//			return errors.NotFound("no such record")
+	//		}
+	//		return nil
+	//	}
+	//
+	// The original error becomes the private cause. Translate may be called
+	// from many goroutines at once.
+	Translate func(error) error
+
+	// Observer receives [Panicked], [Hidden], [Failed] and [NilResult]. If nil,
+	// they go to slog.Default. A panic of the observer is contained.
+	Observer observe.Observer
+}
+
+// policy is what Options have become: how to answer with an error.
+type policy struct {
+	show      Visibility
+	translate func(error) error
+	observer  observe.Observer
+}
+
+var defaultPolicy = newPolicy(nil)
+
+func newPolicy(opts *Options) *policy {
+	if opts == nil {
+		opts = &Options{}
+	}
+	return &policy{opts.Show, opts.Translate, observe.Or(opts.Observer)}
+}
+
+// policyKey is the context key of the outermost policy on a call's way: inner
+// ones yield to it, so that whoever installed the outermost decides.
+type policyKey struct{}
+
+func policyOf(ctx context.Context) (p *policy, installed bool) {
+	if p, ok := ctx.Value(policyKey{}).(*policy); ok {
+		return p, true
+	}
+	return defaultPolicy, false
+}
+
+// Public vouches for err: its text, and that of everything it wraps, may be
+// shown to clients. It returns nil if err is nil.
+func Public(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &public{err}
+}
+
+type public struct{ error }
+
+func (p *public) Unwrap() error { return p.error }
+
+// An answer is an error that has been through a policy. It holds what the
+// client gets and, for the operator, what that was made from.
+type answer struct {
+	text     string         // what a tool's text block or the error message says
+	kind     Kind           // "" if it has none
+	facts    map[string]any // the same for machines
+	protocol *jsonrpc.Error // if non-nil, what every method answers with, tools too
+	err      error          // the whole chain
+	by       *policy        // nil if no policy would answer otherwise
+}
+
+func (a *answer) Error() string { return a.text }
+func (a *answer) Unwrap() error { return a.err }
+
+// answer decides what err, which is not nil, becomes, and observes it. It does
+// neither for an error that has been through p before.
+func (p *policy) answer(ctx context.Context, at call, err error) *answer {
+	var done *answer
+	if stderrors.As(err, &done) {
+		if done.by == p || done.by == nil {
+			return done
+		}
+		err = done.err
+	}
+	if at.rawArguments != nil {
+		if f := argumentFailure(at.rawArguments, err); f != nil {
+			return p.failure(ctx, at, f, err)
+		}
+	}
+	marked := explicit(err)
+	if marked == nil && p.translate != nil {
+		if t := p.translate(err); t != nil {
+			err = &translated{t, err}
+			marked = explicit(t)
+		}
+	}
+	switch m := marked.(type) {
+	case *Failure:
+		return p.failure(ctx, at, m, err)
+	case Kind:
+		return p.failure(ctx, at, Fail(m, "%s", strings.ReplaceAll(string(m), "_", " ")), err)
+	case *jsonrpc.Error:
+		return p.protocolError(ctx, at, m, err)
+	}
+	if f := timeoutFailure(ctx, err, p.show); f != nil {
+		return p.failure(ctx, at, f, err)
+	}
+	if text, ok := p.shown(err); ok {
+		p.observe(ctx, Failed{Method: at.method, Name: at.name, Err: err})
+		return &answer{text: clean(text, maxText), err: err, by: p}
+	}
+	return p.hidden(ctx, at, err)
+}
+
+// maxText bounds what a tool says about an error, in bytes: output of a
+// compiler or a test run fits.
+const maxText = 64 << 10
+
+func (p *policy) failure(ctx context.Context, at call, f *Failure, err error) *answer {
+	a := &answer{text: f.Error(), kind: f.Kind(), facts: f.facts(), err: err, by: p}
+	incident := ""
+	if f.Unwrap() != nil || err != error(f) && !vouched(err) { // something is hidden
+		incident = newIncident()
+		a.facts["incident"] = incident
+	}
+	p.observe(ctx, Failed{Method: at.method, Name: at.name, Kind: f.Kind(), Incident: incident, Err: err})
+	return a
+}
+
+func (p *policy) hidden(ctx context.Context, at call, err error) *answer {
+	a := internal(newIncident(), err)
+	p.observe(ctx, Hidden{Method: at.method, Name: at.name, Incident: a.facts["incident"].(string), Err: err})
+	return a
+}
+
+// internal is the answer that reveals nothing.
+func internal(incident string, err error) *answer {
+	return &answer{
+		text:  "internal error (incident " + incident + ")",
+		kind:  KindInternal,
+		facts: map[string]any{"kind": string(KindInternal), "incident": incident},
+		err:   err,
+	}
+}
+
+// protocolError answers with e. Its text is that of the chain around it if all
+// of that is the author's, as in fmt.Errorf("%w: missing name", invalid).
+func (p *policy) protocolError(ctx context.Context, at call, e *jsonrpc.Error, err error) *answer {
+	text := e.Message
+	if err != error(e) && p.show != ShowMarked && vouched(err) {
+		text = err.Error()
+	}
+	p.observe(ctx, Failed{Method: at.method, Name: at.name, Err: err})
+	return &answer{text: text, protocol: tidy(e, text), err: err, by: p}
+}
+
+// maxMessage bounds the message of a JSON-RPC error, which JSON-RPC wants to
+// be one concise sentence, in bytes.
+const maxMessage = 4 << 10
+
+// tidy returns e with text as its message, fit for the wire: e itself if
+// nothing has to change. Code 0 is what the SDK makes of an error without a
+// code. Data that is not JSON would end the session, because the reply could
+// not be encoded; it is kept as a JSON string.
+func tidy(e *jsonrpc.Error, text string) *jsonrpc.Error {
+	c := *e
+	c.Message = clean(text, maxMessage)
+	if c.Code == 0 {
+		c.Code = jsonrpc.CodeInternalError
+	}
+	badData := len(c.Data) > 0 && !json.Valid(c.Data)
+	if badData {
+		c.Data, _ = json.Marshal(clean(string(c.Data), maxMessage))
+	}
+	if c.Code == e.Code && c.Message == e.Message && !badData {
+		return e
+	}
+	return &c
+}
+
+// caught makes an answer of a panic. It is called from the deferred function
+// that recovered it.
+func (p *policy) caught(ctx context.Context, at call, value any) *answer {
+	incident := newIncident()
+	stack := string(debug.Stack())
+	if len(stack) > maxStack {
+		stack = stack[:maxStack] + "\n… (cut)"
+	}
+	p.observe(ctx, Panicked{Method: at.method, Name: at.name, Incident: incident, Value: value, Stack: stack})
+	switch m := explicitPanic(value).(type) {
+	case *Failure:
+		a := &answer{text: m.Error(), kind: m.Kind(), facts: m.facts(), err: m}
+		a.facts["incident"] = incident
+		return a
+	case *jsonrpc.Error:
+		return &answer{text: m.Message, protocol: tidy(m, m.Message), err: m}
+	}
+	return internal(incident, stderrors.New("panic: "+describe(value)))
+}
+
+// explicitPanic is explicit for what a handler panicked with. It runs outside
+// of every recover but its own, and an Unwrap method may panic too.
+func explicitPanic(value any) (found error) {
+	defer func() {
+		if recover() != nil {
+			found = nil
+		}
+	}()
+	err, _ := value.(error)
+	return explicit(err)
+}
+
+// describe returns the text of a panic's value. fmt contains the panics of the
+// value's own methods.
+func describe(value any) string {
+	if value == nil {
+		return "runtime.Goexit"
+	}
+	return fmt.Sprint(value)
+}
+
+// observe passes e on, and survives an observer that panics.
+func (p *policy) observe(ctx context.Context, e observe.Event) {
+	defer func() {
+		if r := recover(); r != nil {
+			slog.Default().Error("errors.observer_panicked", "event", e.EventName(), "value", describe(r))
+		}
+	}()
+	p.observer.Observe(ctx, e)
+}
+
+// newIncident returns an id of 60 random bits: short enough to be read out,
+// and nothing to guess or to count from.
+func newIncident() string { return rand.Text()[:12] }
+
+// shown returns the text of err that p lets a client see.
+func (p *policy) shown(err error) (string, bool) {
+	if p.show == ShowEverything || p.show == ShowAuthored && vouched(err) {
+		return err.Error(), true
+	}
+	var marked *public
+	if stderrors.As(err, &marked) {
+		return marked.Error(), true
+	}
+	return "", false
+}
+
+// publicText is the text of err that the default policy shows.
+func publicText(err error) string {
+	if m := explicit(err); m != nil {
+		return strings.TrimSuffix(m.Error(), ".")
+	}
+	if text, ok := defaultPolicy.shown(err); ok {
+		return text
+	}
+	return "internal error"
+}
+
+// plainTypes are the types of errors that carry nothing but the text that the
+// caller of New, Join or fmt.Errorf wrote. They are unexported, so that real
+// values have to stand for them. The context package's errors are there because
+// their texts are known.
+var plainTypes = func() map[reflect.Type]bool {
+	leaf := stderrors.New("leaf")
+	types := map[reflect.Type]bool{}
+	for _, err := range []error{
+		leaf,
+		fmt.Errorf("%d", 1),
+		fmt.Errorf("%w", leaf),
+		fmt.Errorf("%w %w", leaf, leaf),
+		stderrors.Join(leaf, leaf),
+		context.Canceled,
+		context.DeadlineExceeded,
+	} {
+		types[reflect.TypeOf(err)] = true
+	}
+	return types
+}()
+
+// vouched reports whether every error in err's chain is one whose text its
+// author meant to be read.
+func vouched(err error) bool {
+	ok := true
+	walk(err, func(err error) step {
+		switch e := err.(type) {
+		case *public, *jsonrpc.Error, Kind:
+			return skip
+		case *Failure:
+			if e != nil {
+				return skip
+			}
+		}
+		if plainTypes[reflect.TypeOf(err)] {
+			return descend
+		}
+		ok = false
+		return stop
+	})
+	return ok
+}
+
+// explicit returns the first *Failure, *jsonrpc.Error or Kind in err's chain,
+// in the order of Is and As, or nil. What a Failure keeps private is never
+// reached, because the Failure comes first.
+func explicit(err error) error {
+	var found error
+	walk(err, func(err error) step {
+		switch e := err.(type) {
+		case *Failure:
+			if e != nil {
+				found = e
+			}
+		case *jsonrpc.Error:
+			if e != nil {
+				found = e
+			}
+		case Kind:
+			found = e
+		}
+		if found != nil {
+			return stop
+		}
+		return descend
+	})
+	return found
+}
+
+type step int
+
+const (
+	descend step = iota
+	skip         // do not look at what this error wraps
+	stop
+)
+
+// walk visits err's chain depth first. A chain that is deeper or wider than
+// any real one ends the walk with a visit to an error of a type that nobody
+// vouches for.
+func walk(err error, visit func(error) step) {
+	left := 1000
+	var down func(error) bool
+	down = func(err error) bool {
+		if err == nil {
+			return true
+		}
+		if left--; left < 0 {
+			visit(endless{})
+			return false
+		}
+		switch visit(err) {
+		case stop:
+			return false
+		case skip:
+			return true
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			return down(e.Unwrap())
+		case interface{ Unwrap() []error }:
+			for _, err := range e.Unwrap() {
+				if !down(err) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	down(err)
+}
+
+type endless struct{}
+
+func (endless) Error() string { return "the chain of errors does not end" }
+
+// translated keeps the error that Options.Translate was given beside what it
+// returned.
+type translated struct{ public, private error }
+
+func (t *translated) Error() string   { return t.private.Error() }
+func (t *translated) Unwrap() []error { return []error{t.public, t.private} }
+
+// timeoutFailure returns what a deadline or a cancellation becomes, and nil for
+// any other error. A Failure that the context was cancelled with says better
+// than we could why.
+func timeoutFailure(ctx context.Context, err error, show Visibility) *Failure {
+	canceled := isCanceled(err)
+	if !canceled && !stderrors.Is(err, context.DeadlineExceeded) && !stderrors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		if f, ok := explicit(cause).(*Failure); ok {
+			return f
+		}
+	}
+	f := Timeout("the call did not finish in time")
+	if canceled {
+		f = Timeout("the call was cancelled before it finished")
+	}
+	if show != ShowMarked && vouched(err) && err != context.Canceled && err != context.DeadlineExceeded {
+		f = Timeout("%s", clean(err.Error(), maxPart))
+	}
+	return f.Next("check whether it took effect before calling again")
+}
+
+func isCanceled(err error) bool { return stderrors.Is(err, context.Canceled) }
+
+// A call is what an answer depends on beside the error.
+type call struct {
+	method       string
+	name         string
+	rawArguments json.RawMessage // of a typed tool's call that failed; else nil
+}
+
+// callOf names the tool or prompt that req is about. Its fields may be missing:
+// requests are also made by hand.
+func callOf(method string, req mcp.Request) call {
+	at := call{method: method}
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r != nil && r.Params != nil {
+			at.name = r.Params.Name
+		}
+	case *mcp.GetPromptRequest:
+		if r != nil && r.Params != nil {
+			at.name = r.Params.Name
+		}
+	}
+	if len(at.name) > maxName {
+		at.name = strings.ToValidUTF8(at.name[:maxName], "") + "…"
+	}
+	return at
+}
