@@ -129,11 +129,12 @@ func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 			return p.failure(ctx, at, f, err)
 		}
 	}
+	shown := err // what decides about the answer
 	marked := explicit(err)
 	if marked == nil && p.translate != nil {
 		if t := p.translate(err); t != nil {
+			shown, marked = t, explicit(t)
 			err = &translated{t, err}
-			marked = explicit(t)
 		}
 	}
 	switch m := marked.(type) {
@@ -144,10 +145,10 @@ func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 	case *jsonrpc.Error:
 		return p.protocolError(ctx, at, m, err)
 	}
-	if f := timeoutFailure(ctx, err, p.show); f != nil {
+	if f := timeoutFailure(ctx, shown, p.show); f != nil {
 		return p.failure(ctx, at, f, err)
 	}
-	if text, ok := p.shown(err); ok {
+	if text, ok := p.text(shown); ok {
 		p.observe(ctx, Failed{Method: at.method, Name: at.name, Err: err})
 		return &answer{text: clean(text, maxText), err: err, by: p}
 	}
@@ -275,8 +276,8 @@ func (p *policy) observe(ctx context.Context, e observe.Event) {
 // and nothing to guess or to count from.
 func newIncident() string { return rand.Text()[:12] }
 
-// shown returns the text of err that p lets a client see.
-func (p *policy) shown(err error) (string, bool) {
+// text returns the text of err that p lets a client see.
+func (p *policy) text(err error) (string, bool) {
 	if p.show == ShowEverything || p.show == ShowAuthored && vouched(err) {
 		return err.Error(), true
 	}
@@ -292,7 +293,7 @@ func publicText(err error) string {
 	if m := explicit(err); m != nil {
 		return strings.TrimSuffix(m.Error(), ".")
 	}
-	if text, ok := defaultPolicy.shown(err); ok {
+	if text, ok := defaultPolicy.text(err); ok {
 		return text
 	}
 	return "internal error"

@@ -288,6 +288,7 @@ func keyValue(text string, start, end int) (span, bool) {
 		return span{}, false
 	}
 	sure := quoted || text[pos] == '='
+	spaced := text[pos] == ':' || text[pos-1] == ' '
 	pos++
 	if pos < len(text) && text[pos-1] == ':' {
 		if text[pos] == '=' { // as in an assignment of Go
@@ -297,11 +298,18 @@ func keyValue(text string, start, end int) (span, bool) {
 			sure = true
 		}
 	}
-	pos = skipBlanks(text, pos)
+	if spaced { // otherwise a blank ends a value that is empty
+		pos = skipBlanks(text, pos)
+	}
 	if class == header {
 		return headerValue(text, pos)
 	}
 	value, inQuotes := valueAt(text, pos)
+	if isScheme(text[value.start:value.end]) {
+		if s, ok := schemeValue(text, value.end); ok {
+			return span{value.start, s.end}, true
+		}
+	}
 	if value.start == value.end || !sure && !inQuotes && isProse(text[value.start:value.end]) {
 		return span{}, false
 	}
@@ -356,19 +364,18 @@ func headerValue(text string, pos int) (span, bool) {
 		pos++
 	}
 	end := pos
+	for end < len(text) && strings.IndexByte(" \n\r\"'`", text[end]) < 0 {
+		end++
+	}
+	first := text[pos:end]
+	if isProse(first) && !isScheme(first) && !strings.EqualFold(first, "key") && !strings.EqualFold(first, "token") {
+		return span{}, false
+	}
 	for end < len(text) && strings.IndexByte("\n\r\"'`", text[end]) < 0 {
 		end++
 	}
-	first, _, _ := strings.Cut(text[pos:end], " ")
-	if isProse(first) && !slices.Contains(authSchemes, first) {
-		return span{}, false
-	}
 	return span{pos, end}, true
 }
-
-// authSchemes are written like prose and followed by a credential. Written
-// with a capital they do not read as prose in the first place.
-var authSchemes = []string{"bearer", "basic", "token", "key", "apikey", "digest", "negotiate"}
 
 type keyClass int
 
@@ -423,23 +430,26 @@ func classify(key string, inQuery bool) keyClass {
 	return notSecret
 }
 
-// privateKeys finds PEM blocks of private keys.
+// privateKeys finds what PEM blocks of private keys hold.
 func privateKeys(text string, spans []span) []span {
-	const begin, end = "PRIVATE KEY-----", "-----END"
+	const begin, label, end = "-----BEGIN ", "PRIVATE KEY-----", "-----END "
 	for pos := 0; ; {
 		i := strings.Index(text[pos:], begin)
 		if i < 0 {
 			return spans
 		}
-		start := pos + i + len(begin)
-		n := strings.Index(text[start:], end)
+		pos += i + len(begin)
+		line, _, _ := strings.Cut(text[pos:min(pos+64, len(text))], "\n")
+		n := strings.Index(line, label)
+		if n < 0 {
+			continue
+		}
+		start := pos + n + len(label)
+		n = strings.Index(text[start:], end)
 		if n < 0 {
 			return append(spans, span{start, len(text)})
 		}
 		pos = start + n + len(end)
-		if strings.TrimSpace(text[start:start+n]) == "" {
-			continue
-		}
 		spans = append(spans, span{start, start + n})
 	}
 }
