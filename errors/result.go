@@ -86,8 +86,11 @@ func (a *answer) rpc(req mcp.Request) *jsonrpc.Error {
 	case KindNotFound:
 		e.Code = jsonrpc.CodeInvalidParams
 		if r, ok := req.(*mcp.ReadResourceRequest); ok && r.Params != nil {
-			// Resources, section "Error Handling": the URI goes into data.
-			e.Code = mcp.CodeResourceNotFound
+			// Resources, section "Error Handling": the URI goes into data. The
+			// SDK can be told to use the code of older revisions.
+			if missing, ok := AsType[*jsonrpc.Error](mcp.ResourceNotFoundError(r.Params.URI)); ok {
+				e.Code = missing.Code
+			}
 			facts = maps.Clone(facts)
 			facts["uri"] = r.Params.URI
 		}

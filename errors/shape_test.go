@@ -130,9 +130,11 @@ var shapes = []struct {
 		event: "Failed ",
 	},
 	{
-		name:    "marked error beside one that is not",
-		outcome: func() error { return errors.Join(&fs.PathError{Op: "open", Path: "/x", Err: fs.ErrExist}, errors.Public(errDriver)) },
-		text:    errDriver.text, code: -32603,
+		name: "marked error beside one that is not",
+		outcome: func() error {
+			return errors.Join(&fs.PathError{Op: "open", Path: "/x", Err: fs.ErrExist}, errors.Public(errDriver))
+		},
+		text: errDriver.text, code: -32603,
 		event: "Failed ",
 	},
 	{
@@ -221,9 +223,9 @@ var shapes = []struct {
 	},
 	{
 		name:    "panic of the runtime",
-		outcome: func() error { var m map[string]int; m["x"] = 1; return nil },
+		outcome: func() error { var none []int; return fmt.Errorf("%d", none[len(handlers)]) },
 		text:    "internal error (incident ID)", facts: hiddenFacts, code: -32603,
-		event: "Panicked ID assignment to entry in nil map",
+		event: "Panicked ID runtime error: index out of range [7] with length 0",
 	},
 	{
 		name:    "panic with nil",
@@ -356,7 +358,8 @@ func eventNames(t *testing.T, seen *recorder, reply string) []string {
 // Types that the standard library and others put around what a handler must
 // not show.
 func TestForeignTypesAreHidden(t *testing.T) {
-	_, jsonErr := json.Marshal(make(chan int))
+	var unencodable any = make(chan int)
+	_, jsonErr := json.Marshal(unencodable)
 	for _, err := range []error{
 		&net.OpError{Op: "dial", Net: "tcp", Err: stderrors.New("refused")},
 		&net.DNSError{Name: "db.internal"},
@@ -394,13 +397,17 @@ func TestProtocolErrors(t *testing.T) {
 	}{
 		{"bare", func() error { return &jsonrpc.Error{Code: -32042, Message: "open the page", Data: data} }, -32042, "open the page", `{"why":"because"}`},
 		{"credentials masked", func() error { return bare }, -32042, "open https://***@host", `{"why":"because"}`},
-		{"wrapped by its author", func() error { return fmt.Errorf("%w: missing ref", &jsonrpc.Error{Code: -32602, Message: "invalid params", Data: data}) }, -32602, "invalid params: missing ref", `{"why":"because"}`},
+		{"wrapped by its author", func() error {
+			return fmt.Errorf("%w: missing ref", &jsonrpc.Error{Code: -32602, Message: "invalid params", Data: data})
+		}, -32602, "invalid params: missing ref", `{"why":"because"}`},
 		{"wrapped by somebody else", func() error { return &fs.PathError{Op: "open", Path: "/x", Err: bare} }, -32042, "open https://***@host", `{"why":"because"}`},
 		{"joined", func() error { return errors.Join(errDriver, bare) }, -32042, "open https://***@host", `{"why":"because"}`},
 		{"without a code", func() error { return &jsonrpc.Error{Message: "x"} }, -32603, "x", ""},
-		{"data that is no JSON", func() error { return &jsonrpc.Error{Code: -32000, Message: "x", Data: json.RawMessage(`{"uri":"\x01"}`)} }, -32000, "x", `"{\"uri\":\"\\x01\"}"`},
+		{"data that is no JSON", func() error {
+			return &jsonrpc.Error{Code: -32000, Message: "x", Data: json.RawMessage(`{"uri":"\x01"}`)}
+		}, -32000, "x", `"{\"uri\":\"\\x01\"}"`},
 		{"panic", func() error { panic(bare) }, -32042, "open https://***@host", `{"why":"because"}`},
-		{"resource not found", func() error { return fmt.Errorf("reading: %w", mcp.ResourceNotFoundError("desk:r")) }, mcp.CodeResourceNotFound, "reading: Resource not found", `{"uri":"desk:r"}`},
+		{"resource not found", func() error { return fmt.Errorf("reading: %w", mcp.ResourceNotFoundError("desk:r")) }, -32602, "reading: Resource not found", `{"uri":"desk:r"}`},
 		{"long", func() error { return &jsonrpc.Error{Code: -32000, Message: strings.Repeat("x", 4096)} }, -32000, strings.Repeat("x", 4096), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
