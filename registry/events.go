@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"log/slog"
+)
+
+// RegistrationRefused says that a tool was not registered.
+type RegistrationRefused struct {
+	Tool   string
+	Reason string
+}
+
+// EventName returns "registry.refused".
+func (RegistrationRefused) EventName() string { return "registry.refused" }
+
+// EventLevel returns Error: a tool that its author wanted is not there.
+func (RegistrationRefused) EventLevel() slog.Level { return slog.LevelError }
+
+// LogValue returns the event's fields.
+func (e RegistrationRefused) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("tool", e.Tool), slog.String("reason", e.Reason))
+}
+
+// SchemaCleaned says that a schema is advertised otherwise than it was written.
+type SchemaCleaned struct {
+	Tool string
+	// Pointer is the JSON pointer of the place, below inputSchema or outputSchema.
+	Pointer string
+	Change  string
+	// Loss is true if clients see less than was written: a recursion that was
+	// cut, a reference that could not be inlined.
+	Loss bool
+}
+
+// EventName returns "registry.cleaned".
+func (SchemaCleaned) EventName() string { return "registry.cleaned" }
+
+// EventLevel returns Warn for a loss and Debug for what only clients notice.
+func (e SchemaCleaned) EventLevel() slog.Level {
+	if e.Loss {
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
+}
+
+// LogValue returns the event's fields.
+func (e SchemaCleaned) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("tool", e.Tool), slog.String("pointer", e.Pointer), slog.String("change", e.Change))
+}
+
+// FormerNameCalled says that a tool was called by a name that it used to have.
+type FormerNameCalled struct {
+	Name string
+	Tool string
+	// Gone is true if the name's sunset is over: the call was answered and the
+	// tool did not run.
+	Gone bool
+	// Calls counts the calls of this name since the registry was made.
+	Calls uint64
+}
+
+// EventName returns "registry.former_name".
+func (FormerNameCalled) EventName() string { return "registry.former_name" }
+
+// EventLevel returns Warn for a call that was refused and Info for others.
+func (e FormerNameCalled) EventLevel() slog.Level {
+	if e.Gone {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// LogValue returns the event's fields.
+func (e FormerNameCalled) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", e.Name), slog.String("tool", e.Tool), slog.Bool("gone", e.Gone), slog.Uint64("calls", e.Calls))
+}

@@ -1,0 +1,225 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/wire"
+)
+
+// An otherName is a name that is not listed and leads to a tool: an alias, or
+// a former name.
+type otherName struct {
+	name   string
+	def    *definition
+	rename *Rename // nil for an alias
+	ends   time.Time
+	notice string
+	// properties are those of the tool.
+	properties map[string]bool
+	calls      atomic.Uint64 // of a former name
+}
+
+func newFormerName(d *definition, r *Rename) (*otherName, error) {
+	o := &otherName{name: r.Name, def: d, rename: r}
+	o.notice = fmt.Sprintf("%s is now called %s.", r.Name, d.name)
+	if r.Sunset != "" {
+		day, err := time.Parse(date, r.Sunset)
+		if err != nil {
+			return nil, fmt.Errorf("former name %q: sunset %q is not a day like 2027-01-31", r.Name, r.Sunset)
+		}
+		o.ends = day.AddDate(0, 0, 1)
+		o.notice = fmt.Sprintf("%s is now called %s; the former name works until %s.", r.Name, d.name, r.Sunset)
+	}
+	properties, err := declaredProperties(d.advertised)
+	if err != nil {
+		return nil, err
+	}
+	o.properties = properties
+	for _, a := range r.Arguments {
+		if !properties[a[1]] {
+			return nil, fmt.Errorf("former name %q: %q is no parameter of the tool", r.Name, a[1])
+		}
+	}
+	for _, c := range r.Constants {
+		if !properties[c.Name] {
+			return nil, fmt.Errorf("former name %q: %q is no parameter of the tool", r.Name, c.Name)
+		}
+	}
+	return o, nil
+}
+
+func (o *otherName) gone() bool { return !o.ends.IsZero() && !time.Now().Before(o.ends) }
+
+// ResolveAlias returns the tool that another name stands for, and a notice for
+// the caller if it is a former name. A former name whose sunset is over still
+// resolves: a call of it is answered with where to go.
+//
+// With [Registry.ArgumentAliases] it is what package discovery asks for.
+func (r *Registry) ResolveAlias(name string) (tool, notice string, ok bool) {
+	o := r.current().others[name]
+	if o == nil {
+		return "", "", false
+	}
+	return o.def.name, o.notice, true
+}
+
+// ArgumentAliases returns the other names of a tool's parameters, each with the
+// parameter that it stands for: those that were declared, and those that its
+// former names used. It may be nil, and must not be changed.
+func (r *Registry) ArgumentAliases(tool string) map[string]string {
+	if d := r.current().byName[tool]; d != nil {
+		return d.arguments
+	}
+	return nil
+}
+
+// FormerNameCalls returns, for every former name, how often it was called
+// since the registry was made.
+func (r *Registry) FormerNameCalls() map[string]uint64 {
+	calls := map[string]uint64{}
+	for name, o := range r.current().others {
+		if o.rename != nil {
+			calls[name] = o.calls.Load()
+		}
+	}
+	return calls
+}
+
+// callOther answers a call by another name. rewritten says that middleware
+// outside has put the tool's own name into req already, and disclosed that.
+func (r *Registry) callOther(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.CallToolRequest, o *otherName, rewritten bool) (mcp.Result, error) {
+	if o.rename != nil {
+		gone := o.gone()
+		r.opts.Observer.Observe(ctx, FormerNameCalled{Name: o.name, Tool: o.def.name, Gone: gone, Calls: o.calls.Add(1)})
+		if gone {
+			return o.farewell().Result(req), nil
+		}
+	}
+	params := *req.Params
+	params.Name = o.def.name
+	if o.rename != nil {
+		params.Arguments = o.rename.apply(params.Arguments)
+	}
+	inner := *req
+	inner.Params = &params
+	res, err := next(ctx, method, &inner)
+	if err != nil || res == nil || rewritten {
+		return res, err
+	}
+	return o.disclose(res), nil
+}
+
+func (o *otherName) farewell() *errors.Failure {
+	f := errors.NotFound("%s is no longer offered", o.name).
+		Because("it was renamed to %s, and the former name worked until %s", o.def.name, o.rename.Sunset)
+	if len(o.rename.Arguments) == 0 {
+		return f.Next("call %s", o.def.name)
+	}
+	changes := ""
+	for i, a := range o.rename.Arguments {
+		if i > 0 {
+			changes += ", "
+		}
+		changes += a[1] + " for what was " + a[0]
+	}
+	return f.Next("call %s with %s", o.def.name, changes)
+}
+
+// disclose says in a result that the call used another name.
+func (o *otherName) disclose(res mcp.Result) mcp.Result {
+	about := map[string]any{"requested": o.name, "tool": o.def.name}
+	if o.rename != nil {
+		about["former"] = true
+		if o.rename.Sunset != "" {
+			about["sunset"] = o.rename.Sunset
+		}
+	}
+	r, ok := res.(*mcp.CallToolResult)
+	if !ok || r == nil {
+		// A task, or another middleware's result: this call's own, so there is
+		// no second reader who would mind.
+		if !ok {
+			meta := maps.Clone(res.GetMeta())
+			if meta == nil {
+				meta = map[string]any{}
+			}
+			meta[wire.MetaRegistry] = about
+			res.SetMeta(meta)
+		}
+		return res
+	}
+	r = wire.WithMeta(r, wire.MetaRegistry, about)
+	if o.notice != "" && r.InputRequests == nil {
+		r.Content = append(r.Content[:len(r.Content):len(r.Content)], &mcp.TextContent{Text: "Note: " + o.notice})
+	}
+	return r
+}
+
+// apply turns the arguments of the former tool into those of the present one.
+// Arguments that are not an object stay as they are, for the tool to refuse.
+func (r *Rename) apply(args json.RawMessage) json.RawMessage {
+	if len(r.Arguments) == 0 && len(r.Constants) == 0 {
+		return args
+	}
+	type member struct {
+		name  string
+		value json.RawMessage
+	}
+	var members []member
+	have := map[string]bool{}
+	if trimmed := bytes.TrimSpace(args); len(trimmed) > 0 && string(trimmed) != "null" {
+		dec := json.NewDecoder(bytes.NewReader(trimmed))
+		if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+			return args
+		}
+		for dec.More() {
+			t, err := dec.Token()
+			if err != nil {
+				return args
+			}
+			m := member{name: t.(string)}
+			if err := dec.Decode(&m.value); err != nil {
+				return args
+			}
+			members = append(members, m)
+			have[m.name] = true
+		}
+		if _, err := dec.Token(); err != nil {
+			return args
+		}
+	}
+	for _, a := range r.Arguments {
+		if !have[a[0]] || have[a[1]] {
+			continue // both were sent: the tool says that the former one is unknown
+		}
+		for i := range members {
+			if members[i].name == a[0] {
+				members[i].name = a[1]
+			}
+		}
+		have[a[1]] = true
+	}
+	for _, c := range r.Constants {
+		if !have[c.Name] {
+			members = append(members, member{c.Name, c.Value})
+		}
+	}
+	out := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendQuoted(out, m.name), ':')
+		out = append(out, m.value...)
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,397 @@
+// Package registry keeps the list of a server's tools: in the order in which
+// their author wrote them, under names that clients take, with schemas that
+// clients load, and the same to the byte at every launch.
+//
+// # What it does
+//
+//   - [Add] and [AddRaw] register tools. What would surprise at call time (a
+//     name that a client refuses, two names that differ in case only, a schema
+//     that the SDK panics about) is an error at registration.
+//   - tools/list answers in the order of registration, on every replica, across
+//     pages. The SDK sorts by name.
+//   - Schemas are advertised in a form that common clients load; what a call
+//     may send is unchanged. See [Options.Verbatim].
+//   - Former names stay callable ([Renamed]), groups are switched at run time
+//     ([Registry.SetEnabled]), callers see only their tools ([VisibleTo]), and
+//     what is hidden answers exactly like what does not exist.
+//   - [Lint], [Diff] and package registrytest check what is advertised, of this
+//     server or of any other.
+//
+// # Where it stands
+//
+// The registry adds receiving middleware to its server when it is made, so
+// whatever middleware is added later stands outside of it. That is the right
+// order: names are resolved outside, among the tools that the registry shows.
+//
+// # Concurrency
+//
+// A [Registry] may be used from many goroutines, and serve many servers.
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/observe"
+)
+
+// Options configures a [Registry]. The zero value is ready to use.
+type Options struct {
+	// SortByName lists tools by name. If false, they are listed in the order
+	// of registration, followed by those that were added to the server by
+	// other means, in the order of the SDK.
+	SortByName bool
+	// SpecNames accepts every name that the specification accepts: up to 128
+	// bytes, with dots. If false, a name has at most 64 letters, digits,
+	// underscores and hyphens and begins with a letter or an underscore, which
+	// is what the common clients have in common.
+	SpecNames bool
+	// Verbatim advertises schemas as they are registered. If false, they are
+	// advertised as common clients need them: with properties, without
+	// ["null", T] for optional values, with local $refs inlined, without null
+	// or true where clients expect an object.
+	Verbatim bool
+	// ReadOnly begins in read-only mode; see [Registry.SetReadOnly].
+	ReadOnly bool
+	// VisibleTo, if non-nil, decides for every tool, those that were added by
+	// other means included, whether a caller may see and call it. It is asked
+	// in addition to the tool's own [VisibleTo].
+	VisibleTo Visibility
+	// Observer receives an event for every refused registration, cleaned
+	// schema and use of a former name. If nil, slog.Default logs them.
+	Observer observe.Observer
+}
+
+// A Visibility decides whether the caller of req may see and call tool. req is
+// a *mcp.ListToolsRequest or a *mcp.CallToolRequest, and the tool must not be
+// changed. It is called for every tool of every listing: keep it quick.
+type Visibility func(ctx context.Context, req mcp.Request, tool *mcp.Tool) bool
+
+// A Registry is an ordered list of tools that one or more servers offer.
+type Registry struct {
+	opts    Options
+	scratch *mcp.Server // where a registration is tried before it counts
+
+	mu       sync.Mutex // guards what follows
+	defs     []*definition
+	taken    map[string]string // folded name -> the tool that it belongs to
+	disabled map[string]bool   // groups
+	readOnly bool
+	mistakes []error
+	servers  []weak.Pointer[mcp.Server]
+	seq      int
+
+	// state is what requests read. It is nil after a change, until somebody
+	// asks for it.
+	state atomic.Pointer[state]
+	// served is set once a listing has been answered.
+	served atomic.Bool
+}
+
+// New returns a registry whose tools server offers. A nil server is allowed:
+// the registry then only holds definitions, which [Registry.Install] gives to
+// servers. A nil opts means the zero Options.
+func New(server *mcp.Server, opts *Options) *Registry {
+	r := &Registry{
+		scratch: mcp.NewServer(&mcp.Implementation{Name: "steady"}, &mcp.ServerOptions{
+			Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+			SchemaCache: mcp.NewSchemaCache(),
+		}),
+		taken:    map[string]string{},
+		disabled: map[string]bool{},
+	}
+	if opts != nil {
+		r.opts = *opts
+	}
+	r.opts.Observer = observe.Or(r.opts.Observer)
+	r.readOnly = r.opts.ReadOnly
+	if server != nil {
+		r.Install(server)
+	}
+	return r
+}
+
+// Install offers the registry's tools, those to come included, on one more
+// server. It is made for programs that build a server for each HTTP request:
+// definitions are checked, cleaned and encoded once, in [Add], and Install only
+// hands them over. Give such servers one [mcp.SchemaCache].
+//
+// The registry does not keep servers alive. A second Install on the same
+// server does nothing.
+func (r *Registry) Install(server *mcp.Server) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.live() {
+		if s == server {
+			return
+		}
+	}
+	r.servers = append(r.servers, weak.Make(server))
+	server.AddReceivingMiddleware((&installation{registry: r}).middleware)
+	for _, d := range r.defs {
+		d.register(server)
+	}
+}
+
+// live returns the servers that still exist and forgets the others. r.mu is held.
+func (r *Registry) live() []*mcp.Server {
+	var live []*mcp.Server
+	r.servers = slices.DeleteFunc(r.servers, func(p weak.Pointer[mcp.Server]) bool {
+		s := p.Value()
+		if s != nil {
+			live = append(live, s)
+		}
+		return s == nil
+	})
+	return live
+}
+
+// add is the common part of Add and AddRaw.
+func (r *Registry) add(d *definition, opts []ToolOption) error {
+	for _, o := range opts {
+		if o != nil {
+			o(d)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.check(d)
+	if err == nil {
+		err = d.prepare(r.opts.Verbatim)
+	}
+	if err != nil {
+		err = fmt.Errorf("registry: tool %q: %w", d.name, err)
+		r.mistakes = append(r.mistakes, err)
+		r.state.Store(nil)
+		r.opts.Observer.Observe(context.Background(), RegistrationRefused{Tool: d.name, Reason: err.Error()})
+		return err
+	}
+	for _, e := range d.cleaned {
+		r.opts.Observer.Observe(context.Background(), e)
+	}
+	for _, name := range d.allNames() {
+		r.taken[fold(name)] = d.name
+	}
+	d.seq = r.seq
+	r.seq++
+	r.defs = append(r.defs, d)
+	r.state.Store(nil)
+	for _, s := range r.live() {
+		d.register(s)
+	}
+	return nil
+}
+
+// check says what is wrong with a definition, all of it.
+func (r *Registry) check(d *definition) error {
+	if d.source == nil {
+		return errors.New("the tool is nil")
+	}
+	problems := d.problems
+	if err := checkName(d.name, r.opts.SpecNames); err != nil {
+		problems = append(problems, err)
+	}
+	if owner, ok := r.taken[fold(d.name)]; ok {
+		switch {
+		case owner == d.name:
+			problems = append(problems, errors.New("it is registered already"))
+		case fold(owner) == fold(d.name):
+			problems = append(problems, fmt.Errorf("the name differs from %q only in case or separators", owner))
+		default:
+			problems = append(problems, fmt.Errorf("the name is another name of %q", owner))
+		}
+	}
+	own := map[string]bool{d.name: true}
+	for _, name := range d.allNames()[1:] {
+		if err := checkOtherName(name); err != nil {
+			problems = append(problems, fmt.Errorf("other name %q: %w", name, err))
+		} else if owner, ok := r.taken[fold(name)]; ok {
+			problems = append(problems, fmt.Errorf("other name %q belongs to %q", name, owner))
+		} else if own[name] {
+			problems = append(problems, fmt.Errorf("other name %q is given twice", name))
+		}
+		own[name] = true
+	}
+	if len(problems) == 0 && d.register != nil {
+		if err := try(func() { d.register(r.scratch) }); err != nil {
+			return err
+		}
+		r.scratch.RemoveTools(d.name)
+	}
+	return errors.Join(problems...)
+}
+
+// try calls the SDK's registration, which panics about what it does not like.
+func try(register func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the SDK refuses it: %v", v)
+		}
+	}()
+	register()
+	return nil
+}
+
+// Err returns every mistake that was made in registering tools, or nil.
+//
+// A main need not look at what each [Add] returns; one look at Err before it
+// serves is enough. If it does not look at all, the mistakes show anyway: each
+// is observed as [RegistrationRefused], and tools/list answers with them until
+// they are mended. Only mistakes made after the first listing was served leave
+// the server's other tools alone.
+func (r *Registry) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(r.mistakes...)
+}
+
+// Remove takes tools off the registry and its servers. Names that are not
+// registered are ignored.
+func (r *Registry) Remove(tools ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.defs = slices.DeleteFunc(r.defs, func(d *definition) bool {
+		gone := slices.Contains(tools, d.name)
+		if gone {
+			for _, name := range d.allNames() {
+				delete(r.taken, fold(name))
+			}
+			for _, s := range r.live() {
+				s.RemoveTools(d.name)
+			}
+		}
+		return gone
+	})
+	r.state.Store(nil)
+}
+
+// SetEnabled shows or hides the tools of a group, in tools/list and tools/call
+// alike, and tells clients that the list has changed. Groups are enabled at
+// first. A group that no tool belongs to is an error.
+func (r *Registry) SetEnabled(group string, enabled bool) error {
+	r.mu.Lock()
+	known := slices.ContainsFunc(r.defs, func(d *definition) bool { return d.group == group && group != "" })
+	changed := known && r.disabled[group] == enabled
+	if changed {
+		r.disabled[group] = !enabled
+	}
+	r.mu.Unlock()
+	if !known {
+		return fmt.Errorf("registry: no tool belongs to group %q", group)
+	}
+	if changed {
+		r.changed()
+	}
+	return nil
+}
+
+// SetReadOnly turns read-only mode on or off: while it is on, a tool that is
+// not annotated with ReadOnlyHint is neither listed nor callable, those that
+// were added to the server by other means included. Clients are told that the
+// list has changed.
+func (r *Registry) SetReadOnly(on bool) {
+	r.mu.Lock()
+	changed := r.readOnly != on
+	r.readOnly = on
+	r.mu.Unlock()
+	if changed {
+		r.changed()
+	}
+}
+
+// listChanged is a tool that exists for a moment, because adding and removing
+// a tool is how the SDK is made to say that the list has changed. It is
+// neither listed nor callable.
+var listChanged = &mcp.Tool{Name: "steady_list_changed", InputSchema: emptyInput}
+
+func (r *Registry) changed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Store(nil)
+	for _, s := range r.live() {
+		s.AddTool(listChanged, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, unknownTool(req.Params.Name)
+		})
+		s.RemoveTools(listChanged.Name)
+	}
+}
+
+// state is a view of the registry that does not change.
+type state struct {
+	order    []*definition // as listed
+	byName   map[string]*definition
+	ranks    map[*definition]int // in order
+	others   map[string]*otherName
+	readOnly bool
+	disabled map[string]bool
+	refusal  error // what tools/list answers instead of a list
+	// perCaller says that a tool has a visibility of its own.
+	perCaller bool
+	print     string
+}
+
+func (r *Registry) current() *state {
+	if st := r.state.Load(); st != nil {
+		return st
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if st := r.state.Load(); st != nil {
+		return st
+	}
+	st := &state{
+		order:    slices.Clone(r.defs),
+		byName:   make(map[string]*definition, len(r.defs)),
+		ranks:    make(map[*definition]int, len(r.defs)),
+		others:   map[string]*otherName{},
+		readOnly: r.readOnly,
+		disabled: maps.Clone(r.disabled),
+	}
+	if r.opts.SortByName {
+		slices.SortFunc(st.order, func(a, b *definition) int { return cmp.Compare(a.name, b.name) })
+	}
+	var advertised []*mcp.Tool
+	for i, d := range st.order {
+		st.byName[d.name] = d
+		st.ranks[d] = i
+		st.perCaller = st.perCaller || d.visible != nil
+		for _, o := range d.others {
+			st.others[o.name] = o
+		}
+		if st.offers(d) {
+			advertised = append(advertised, d.advertised)
+		}
+	}
+	if len(r.mistakes) > 0 && !r.served.Load() {
+		st.refusal = mistakesError(r.mistakes)
+	}
+	st.print = fingerprint(advertised)
+	r.state.Store(st)
+	return st
+}
+
+// offers reports whether d is offered to anybody.
+func (st *state) offers(d *definition) bool {
+	return (!st.readOnly || d.readOnly) && !st.disabled[d.group]
+}
+
+// Fingerprint returns the SHA-256, in hexadecimal, of the canonical JSON of the
+// tools that are advertised now, in their order. Tools of disabled groups and
+// those that read-only mode removes are left out; visibility to a caller does
+// not count, nor do tools that were added to a server by other means (for those
+// see [Listing.Fingerprint]).
+//
+// Canonical means: members sorted by name, no white space, no needless escapes.
+// Numbers keep their digits, where RFC 8785 would round those above 2^53.
+func (r *Registry) Fingerprint() string { return r.current().print }
