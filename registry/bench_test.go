@@ -1,0 +1,166 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/mcptest"
+	"github.com/steadymcp/steady/observe"
+	"github.com/steadymcp/steady/registry"
+)
+
+// side is one of two things that are compared.
+type side struct {
+	name string
+	do   func()
+}
+
+// compare runs base and other in turns, in short batches, and reports the
+// median of the batches' ratios: what disturbs the machine disturbs both.
+func compare(b *testing.B, base, other side) {
+	const batch = 20
+	times := map[string][]float64{}
+	mallocs := map[string]uint64{}
+	rounds := 0
+	run := func(s side) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		for range batch {
+			s.do()
+		}
+		d := time.Since(start)
+		runtime.ReadMemStats(&after)
+		mallocs[s.name] += after.Mallocs - before.Mallocs
+		return float64(d) / batch
+	}
+	run(base)
+	run(other)
+	clear(mallocs)
+	var ratios []float64
+	for b.Loop() {
+		pair := []side{base, other}
+		if rounds%2 == 1 {
+			slices.Reverse(pair)
+		}
+		d := map[string]float64{}
+		for _, s := range pair {
+			d[s.name] = run(s)
+			times[s.name] = append(times[s.name], d[s.name])
+		}
+		ratios = append(ratios, d[other.name]/d[base.name])
+		rounds++
+	}
+	b.ReportMetric(median(times[other.name])/median(times[base.name]), "ratio")
+	b.ReportMetric(median(ratios), "ratio-of-pairs")
+	b.ReportMetric((float64(mallocs[other.name])-float64(mallocs[base.name]))/float64(rounds*batch), "more-allocs")
+	b.ReportMetric(median(times[base.name])/1000, base.name+"-us")
+	b.ReportMetric(median(times[other.name])/1000, other.name+"-us")
+	b.ReportMetric(0, "ns/op")
+}
+
+func median(v []float64) float64 {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func caller(b *testing.B, server *mcp.Server, tool string) func() {
+	cs := mcptest.Connect(b, server, "")
+	params := &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"query": "x"}}
+	return func() {
+		res, err := cs.CallTool(context.Background(), params)
+		if err != nil || res.IsError {
+			b.Fatal(err, res)
+		}
+	}
+}
+
+// fill registers the tool that is called and some that are not.
+func fill(b *testing.B, r *registry.Registry, opts ...registry.ToolOption) {
+	require.NoError(b, registry.Add(r, &mcp.Tool{Name: "search"}, search, opts...))
+	for i := range 20 {
+		require.NoError(b, registry.Add(r, &mcp.Tool{Name: fmt.Sprint("tool_", i)}, search))
+	}
+}
+
+func bare() *mcp.Server {
+	server := mcptest.Server()
+	mcp.AddTool(server, &mcp.Tool{Name: "search"}, search)
+	for i := range 20 {
+		mcp.AddTool(server, &mcp.Tool{Name: fmt.Sprint("tool_", i)}, search)
+	}
+	return server
+}
+
+// Claim: errors and registry together cost at most 3 % of a round trip in
+// memory and at most 6 allocations.
+func BenchmarkCall(b *testing.B) {
+	server := mcptest.Server()
+	fill(b, registry.New(server, nil))
+	server.AddReceivingMiddleware(errors.Shape(nil))
+	compare(b, side{"bare", caller(b, bare(), "search")}, side{"steady", caller(b, server, "search")})
+}
+
+// Claim: visibility and former names cost at most 1 % of a round trip.
+func BenchmarkVisibilityAndFormerName(b *testing.B) {
+	plain := mcptest.Server()
+	fill(b, registry.New(plain, nil))
+	server := mcptest.Server()
+	fill(b, registry.New(server, &registry.Options{Observer: observe.Discard}),
+		registry.VisibleTo(func(context.Context, mcp.Request, *mcp.Tool) bool { return true }),
+		registry.Renamed("lookup", "2099-01-01", registry.RenamedArgument("q", "query")))
+	b.Run("visibility", func(b *testing.B) {
+		compare(b, side{"plain", caller(b, plain, "search")}, side{"visible", caller(b, server, "search")})
+	})
+	b.Run("former", func(b *testing.B) {
+		compare(b, side{"plain", caller(b, plain, "search")}, side{"former", caller(b, server, "lookup")})
+	})
+}
+
+// Claim: a listing costs no more than the SDK's.
+func BenchmarkList(b *testing.B) {
+	server := mcptest.Server()
+	fill(b, registry.New(server, nil))
+	lister := func(s *mcp.Server) func() {
+		cs := mcptest.Connect(b, s, "")
+		return func() {
+			if _, err := cs.ListTools(context.Background(), nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	compare(b, side{"bare", lister(bare())}, side{"steady", lister(server)})
+}
+
+// Claim: giving the tools to one more server costs less than registering them
+// by hand.
+func BenchmarkInstall(b *testing.B) {
+	r := registry.New(nil, nil)
+	fill(b, r)
+	compare(b, side{"bare", func() { bare() }}, side{"steady", func() { r.Install(mcptest.Server()) }})
+}
+
+// BenchmarkMiddleware is the registry's own share of a call, without a wire.
+func BenchmarkMiddleware(b *testing.B) {
+	server := mcptest.Server()
+	var inner mcp.MethodHandler = func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil }
+	var chain mcp.MethodHandler
+	server.AddReceivingMiddleware(func(mcp.MethodHandler) mcp.MethodHandler { return inner })
+	fill(b, registry.New(server, nil))
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { chain = next; return next })
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "search", Arguments: json.RawMessage(`{}`)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = chain(context.Background(), "tools/call", req)
+	}
+}
