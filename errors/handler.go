@@ -14,22 +14,19 @@ import (
 // Options and leaves to it what it would do anyway, so that both may be used.
 func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
-		p, shaped := policyOf(ctx)
-		if !shaped {
-			ctx = context.WithValue(ctx, policyKey{}, p)
-		}
+		p, ctx, at := enter(ctx, req)
 		returned := false
 		defer func() {
 			if !returned {
-				res, err = p.caught(ctx, callOf(wire.MethodCallTool, req), recover()).tool(wire.NewToolResult(req))
+				res, err = p.caught(ctx, at, recover()).tool(at, wire.NewToolResult(req))
 			}
 		}()
 		res, err = h(ctx, req)
 		switch {
 		case err != nil:
-			res, err = p.answer(ctx, callOf(wire.MethodCallTool, req), err).tool(wire.NewToolResult(req))
-		case !shaped:
-			res, err = p.tool(ctx, wire.MethodCallTool, req, res)
+			res, err = p.answer(ctx, at, err).tool(at, wire.NewToolResult(req))
+		case !at.inner:
+			res, err = p.tool(ctx, at, res)
 		}
 		returned = true
 		return res, err
@@ -48,55 +45,72 @@ func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 func HandlerFor[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	untyped := reflect.TypeFor[Out]() == reflect.TypeFor[any]()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
-		p, shaped := policyOf(ctx)
-		if !shaped {
-			ctx = context.WithValue(ctx, policyKey{}, p)
-		}
+		p, ctx, at := enter(ctx, req)
 		var a *answer
 		returned := false
 		defer func() {
 			if !returned {
-				a = p.caught(ctx, callOf(wire.MethodCallTool, req), recover())
+				a = p.caught(ctx, at, recover())
 			}
 			if a == nil {
 				return
 			}
 			var none Out
 			res, out, err = nil, none, a
-			if a.protocol != nil {
+			switch {
+			case at.inner:
+			case a.protocol != nil:
 				err = a.protocol
-			} else if untyped && !shaped {
-				res, err = a.tool(wire.NewToolResult(req))
+			case untyped:
+				res, err = a.tool(at, wire.NewToolResult(req))
 			}
 		}()
 		res, out, err = h(ctx, req, in)
-		if err == nil && !shaped {
-			res, err = p.typed(ctx, req, res, any(out))
+		if err == nil && !at.inner {
+			res, err = p.typed(ctx, at, res, any(out))
 		}
 		if err != nil {
-			a = p.answer(ctx, callOf(wire.MethodCallTool, req), err)
+			a = p.answer(ctx, at, err)
 		}
 		returned = true
 		return res, out, err
 	}
 }
 
+// enter returns what a wrapped handler works with. Its policy goes into ctx for
+// the sake of [Go] and [Answer].
+func enter(ctx context.Context, req *mcp.CallToolRequest) (*policy, context.Context, call) {
+	p, installed := policyOf(ctx)
+	if !installed {
+		ctx = context.WithValue(ctx, policyKey{}, p)
+	}
+	return p, ctx, call{method: wire.MethodCallTool, req: req, inner: installed}
+}
+
 // typed checks what a typed handler returned before the SDK makes one result
 // of it.
-func (p *policy) typed(ctx context.Context, req *mcp.CallToolRequest, res *mcp.CallToolResult, out any) (*mcp.CallToolResult, error) {
+func (p *policy) typed(ctx context.Context, at call, res *mcp.CallToolResult, out any) (*mcp.CallToolResult, error) {
 	if err := encodes(out); err != nil {
 		return nil, &malformed{"output", err}
 	}
 	if res == nil {
 		return nil, nil
 	}
-	hadContent := res.Content != nil
-	res, err := p.tool(ctx, wire.MethodCallTool, req, res)
-	if err == nil && !hadContent && len(res.Content) == 0 {
-		// The SDK fills content that is nil with the output as text.
-		c := *res
-		c.Content = nil
-		res = &c
+	if res.IsError {
+		var err error
+		if res, err = p.failed(ctx, at, res); err != nil {
+			return nil, err
+		}
+		if a, ok := res.GetError().(*answer); ok {
+			return nil, a // beside a result the SDK would send the output too
+		}
 	}
-	return res, err
+	tidy, err := tidyTool(res)
+	if err == nil && res.Content == nil && len(tidy.Content) == 0 {
+		// The SDK fills content that is nil with the output as text.
+		c := *tidy
+		c.Content = nil
+		tidy = &c
+	}
+	return tidy, err
 }

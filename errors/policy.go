@@ -124,8 +124,8 @@ func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 		}
 		err = done.err
 	}
-	if at.rawArguments != nil {
-		if f := argumentFailure(at.rawArguments, err); f != nil {
+	if at.arguments != nil {
+		if f := argumentFailure(at.arguments, err); f != nil {
 			return p.failure(ctx, at, f, err)
 		}
 	}
@@ -149,7 +149,7 @@ func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 		return p.failure(ctx, at, f, err)
 	}
 	if text, ok := p.text(shown); ok {
-		p.observe(ctx, Failed{Method: at.method, Name: at.name, Err: err})
+		p.observe(ctx, Failed{Method: at.method, Name: at.name(), Err: err})
 		return &answer{text: clean(text, maxText), err: err, by: p}
 	}
 	return p.hidden(ctx, at, err)
@@ -166,13 +166,13 @@ func (p *policy) failure(ctx context.Context, at call, f *Failure, err error) *a
 		incident = newIncident()
 		a.facts["incident"] = incident
 	}
-	p.observe(ctx, Failed{Method: at.method, Name: at.name, Kind: f.Kind(), Incident: incident, Err: err})
+	p.observe(ctx, Failed{Method: at.method, Name: at.name(), Kind: f.Kind(), Incident: incident, Err: err})
 	return a
 }
 
 func (p *policy) hidden(ctx context.Context, at call, err error) *answer {
 	a := internal(newIncident(), err)
-	p.observe(ctx, Hidden{Method: at.method, Name: at.name, Incident: a.facts["incident"].(string), Err: err})
+	p.observe(ctx, Hidden{Method: at.method, Name: at.name(), Incident: a.facts["incident"].(string), Err: err})
 	return a
 }
 
@@ -193,7 +193,7 @@ func (p *policy) protocolError(ctx context.Context, at call, e *jsonrpc.Error, e
 	if err != error(e) && p.show != ShowMarked && vouched(err) {
 		text = err.Error()
 	}
-	p.observe(ctx, Failed{Method: at.method, Name: at.name, Err: err})
+	p.observe(ctx, Failed{Method: at.method, Name: at.name(), Err: err})
 	return &answer{text: text, protocol: tidy(e, text), err: err, by: p}
 }
 
@@ -229,7 +229,7 @@ func (p *policy) caught(ctx context.Context, at call, value any) *answer {
 	if len(stack) > maxStack {
 		stack = stack[:maxStack] + "\n… (cut)"
 	}
-	p.observe(ctx, Panicked{Method: at.method, Name: at.name, Incident: incident, Value: value, Stack: stack})
+	p.observe(ctx, Panicked{Method: at.method, Name: at.name(), Incident: incident, Value: value, Stack: stack})
 	switch m := explicitPanic(value).(type) {
 	case *Failure:
 		a := &answer{text: m.Error(), kind: m.Kind(), facts: m.facts(), err: m}
@@ -449,27 +449,31 @@ func isCanceled(err error) bool { return stderrors.Is(err, context.Canceled) }
 
 // A call is what an answer depends on beside the error.
 type call struct {
-	method       string
-	name         string
-	rawArguments json.RawMessage // of a typed tool's call that failed; else nil
+	method    string
+	req       mcp.Request     // may be nil
+	inner     bool            // the same policy will see the answer again, further out
+	arguments json.RawMessage // of a typed tool's call that failed; else nil
 }
 
-// callOf names the tool or prompt that req is about. Its fields may be missing:
-// requests are also made by hand.
-func callOf(method string, req mcp.Request) call {
-	at := call{method: method}
-	switch r := req.(type) {
+// tool returns the request as one for a tool, or nil.
+func (at call) tool() *mcp.CallToolRequest {
+	r, _ := at.req.(*mcp.CallToolRequest)
+	return r
+}
+
+// name returns the name of the tool or prompt, as the peer sent it and cut to
+// maxName bytes. Any part of a request may be missing: some are made by hand.
+func (at call) name() string {
+	var name string
+	switch r := at.req.(type) {
 	case *mcp.CallToolRequest:
 		if r != nil && r.Params != nil {
-			at.name = r.Params.Name
+			name = r.Params.Name
 		}
 	case *mcp.GetPromptRequest:
 		if r != nil && r.Params != nil {
-			at.name = r.Params.Name
+			name = r.Params.Name
 		}
 	}
-	if len(at.name) > maxName {
-		at.name = strings.ToValidUTF8(at.name[:maxName], "") + "…"
-	}
-	return at
+	return strings.ToValidUTF8(excerpt(name, maxName), "\uFFFD")
 }

@@ -51,28 +51,53 @@ func stamp(r *mcp.CallToolResult, text string, facts map[string]any, err error) 
 	return &c
 }
 
-// Answer turns any error into what a tools/call answers with, by the policy of
-// the [Shape] or [Handler] that ctx came through, and by the zero [Options]
-// otherwise: a result, or a *jsonrpc.Error where the chain holds one. It is for
-// middleware, and for work that outlives its request. It observes err, and
-// returns (nil, nil) if err is nil. req may be nil.
+// Answer turns any error into what a handler returns for a tools/call, by the
+// policy of the [Shape] or [Handler] that ctx came through, and by the zero
+// [Options] otherwise: a result, or an error where err's chain holds a
+// *jsonrpc.Error. It is for middleware, and for work that outlives its request.
+// It observes err. It returns nil and nil if err is nil. req may be nil.
 func Answer(ctx context.Context, req *mcp.CallToolRequest, err error) (*mcp.CallToolResult, error) {
 	if err == nil {
 		return nil, nil
 	}
-	p, _ := policyOf(ctx)
-	return p.answer(ctx, callOf(wire.MethodCallTool, req), err).tool(wire.NewToolResult(req))
+	p, installed := policyOf(ctx)
+	at := call{method: wire.MethodCallTool, req: req, inner: installed}
+	return p.answer(ctx, at, err).tool(at, wire.NewToolResult(req))
 }
 
-// tool returns the answer to a tools/call. r supplies what the text does not.
-func (a *answer) tool(r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
-	if a.protocol != nil {
+// reply returns what a method handler answers with.
+func (a *answer) reply(at call) (mcp.Result, error) {
+	if req, ok := at.req.(*mcp.CallToolRequest); ok {
+		return lift(a.tool(at, wire.NewToolResult(req)))
+	}
+	if at.inner {
+		return nil, a
+	}
+	return nil, a.rpc(at.req)
+}
+
+// tool returns what a tool handler answers with. r supplies what the text does
+// not.
+func (a *answer) tool(at call, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+	switch {
+	case a.protocol == nil:
+		return stamp(r, a.text, a.facts, a), nil
+	case at.inner:
+		return nil, a
+	default:
 		return nil, a.protocol
 	}
-	return stamp(r, a.text, a.facts, a), nil
 }
 
-// rpc returns the answer to any other method.
+// lift keeps a nil result from becoming an interface that is not nil.
+func lift(r *mcp.CallToolResult, err error) (mcp.Result, error) {
+	if r == nil {
+		return nil, err
+	}
+	return r, err
+}
+
+// rpc returns the JSON-RPC error that everything but a tool answers with.
 func (a *answer) rpc(req mcp.Request) *jsonrpc.Error {
 	if a.protocol != nil {
 		return a.protocol
@@ -85,7 +110,7 @@ func (a *answer) rpc(req mcp.Request) *jsonrpc.Error {
 		e.Code = jsonrpc.CodeInvalidParams
 	case KindNotFound:
 		e.Code = jsonrpc.CodeInvalidParams
-		if r, ok := req.(*mcp.ReadResourceRequest); ok && r.Params != nil {
+		if r, ok := req.(*mcp.ReadResourceRequest); ok && r != nil && r.Params != nil {
 			// Resources, section "Error Handling": the URI goes into data. The
 			// SDK can be told to use the code of older revisions.
 			if missing, ok := AsType[*jsonrpc.Error](mcp.ResourceNotFoundError(r.Params.URI)); ok {

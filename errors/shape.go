@@ -28,14 +28,15 @@ func Shape(opts *Options) mcp.Middleware {
 				p = own
 				ctx = context.WithValue(ctx, policyKey{}, p)
 			}
+			at := call{method: method, req: req, inner: installed}
 			returned := false
 			defer func() {
 				if !returned {
-					res, err = p.caught(ctx, callOf(method, req), recover()).reply(req)
+					res, err = p.caught(ctx, at, recover()).reply(at)
 				}
 			}()
 			res, err = next(ctx, method, req)
-			res, err = p.shape(ctx, method, req, res, err)
+			res, err = p.shape(ctx, at, res, err)
 			returned = true
 			return res, err
 		}
@@ -43,88 +44,97 @@ func Shape(opts *Options) mcp.Middleware {
 }
 
 // shape returns what a client gets for what next returned.
-func (p *policy) shape(ctx context.Context, method string, req mcp.Request, res mcp.Result, err error) (mcp.Result, error) {
+func (p *policy) shape(ctx context.Context, at call, res mcp.Result, err error) (mcp.Result, error) {
 	if err != nil {
-		if _, ok := req.(*mcp.CallToolRequest); ok && isOutputError(err) {
+		if at.tool() != nil && isOutputError(err) {
 			err = &malformed{"output", err}
 		}
-		return p.answer(ctx, callOf(method, req), err).reply(req)
+		return p.answer(ctx, at, err).reply(at)
 	}
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		toolReq, _ := req.(*mcp.CallToolRequest)
-		return lift(p.tool(ctx, method, toolReq, r))
+		return lift(p.tool(ctx, at, r))
 	case *mcp.GetPromptResult:
 		if r != nil {
-			return p.checked(ctx, method, req, func() (mcp.Result, error) { return tidyPrompt(r) })
+			return p.tidied(ctx, at)(tidyPrompt(r))
 		}
 	case *mcp.ReadResourceResult:
 		if r != nil {
-			return p.checked(ctx, method, req, func() (mcp.Result, error) { return tidyResource(r) })
+			return p.tidied(ctx, at)(tidyResource(r))
 		}
 	case *mcp.CompleteResult:
 		if r == nil {
-			p.observe(ctx, NilResult{Method: method})
+			p.observe(ctx, NilResult{Method: at.method})
 			r = &mcp.CompleteResult{}
 		}
-		return p.checked(ctx, method, req, func() (mcp.Result, error) { return tidyCompletion(r) })
+		return p.tidied(ctx, at)(tidyCompletion(r))
 	default:
 		if !isNil(res) {
-			return p.checked(ctx, method, req, func() (mcp.Result, error) { return tidyOther(res) })
+			return p.tidied(ctx, at)(tidyOther(res))
 		}
-		if toolReq, ok := req.(*mcp.CallToolRequest); ok {
-			return lift(p.tool(ctx, method, toolReq, nil))
+		if at.tool() != nil {
+			return lift(p.tool(ctx, at, nil))
 		}
 	}
-	if strings.HasPrefix(method, "notifications/") {
+	if strings.HasPrefix(at.method, "notifications/") {
 		return nil, nil
 	}
-	return p.hidden(ctx, callOf(method, req), &malformed{"result", New("the handler returned neither a result nor an error")}).reply(req)
+	return p.hidden(ctx, at, &malformed{"result", New("the handler returned neither a result nor an error")}).reply(at)
+}
+
+// tidied returns a function that passes on a result, or the answer to one that
+// no client can be given.
+func (p *policy) tidied(ctx context.Context, at call) func(mcp.Result, error) (mcp.Result, error) {
+	return func(res mcp.Result, err error) (mcp.Result, error) {
+		if err != nil {
+			return p.hidden(ctx, at, err).reply(at)
+		}
+		return res, nil
+	}
 }
 
 // tool returns what a client gets for the result of a tool.
-func (p *policy) tool(ctx context.Context, method string, req *mcp.CallToolRequest, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+func (p *policy) tool(ctx context.Context, at call, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	if r == nil {
 		// The work is done, for all that is known: saying otherwise would have
 		// it repeated. A typed handler that returns nil answers the same.
-		p.observe(ctx, NilResult{Method: method, Name: callOf(method, req).name})
-		return wire.NewToolResult(req), nil
+		p.observe(ctx, NilResult{Method: at.method, Name: at.name()})
+		return wire.NewToolResult(at.tool()), nil
 	}
 	if r.IsError {
 		var err error
-		if r, err = p.failed(ctx, method, req, r); err != nil {
+		if r, err = p.failed(ctx, at, r); err != nil {
 			return nil, err
 		}
 	}
-	tidied, err := tidyTool(r)
+	tidy, err := tidyTool(r)
 	if err != nil {
-		return p.hidden(ctx, callOf(method, req), err).tool(wire.NewToolResult(req))
+		return p.hidden(ctx, at, err).tool(at, wire.NewToolResult(at.tool()))
 	}
-	return tidied, nil
+	return tidy, nil
 }
 
 // failed returns what a client gets for a result with isError.
-func (p *policy) failed(ctx context.Context, method string, req *mcp.CallToolRequest, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+func (p *policy) failed(ctx context.Context, at call, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	err := r.GetError()
-	switch {
-	case err == nil: // the author wrote the content
-	case saysOnly(r, err):
-		if _, answered := r.Meta[wire.MetaError]; answered {
-			if f, ok := err.(*Failure); ok { // Failure.Result, which observes nothing
-				p.observe(ctx, Failed{Method: method, Name: callOf(method, req).name, Kind: f.Kind(), Err: f})
-				return r, nil
-			}
-		}
-		// A typed handler returned err, and the SDK made a result of it.
-		at := callOf(method, req)
-		if req != nil && req.Params != nil {
-			at.rawArguments = req.Params.Arguments
-		}
-		return p.answer(ctx, at, err).tool(r)
-	default: // the author wrote the content and left the error for us to see
-		p.observe(ctx, Failed{Method: method, Name: callOf(method, req).name, Kind: KindOf(err), Err: err})
+	if err == nil {
+		return authored(r), nil
 	}
-	return authored(r), nil
+	f, isFailure := err.(*Failure)
+	_, stamped := r.Meta[wire.MetaError]
+	switch {
+	case isFailure && stamped: // by Failure.Result, which observes nothing
+		p.observe(ctx, Failed{Method: at.method, Name: at.name(), Kind: f.Kind(), Err: f})
+		return r, nil
+	case saysOnly(r, err): // a typed handler returned err
+		if req := at.tool(); req != nil && req.Params != nil {
+			at.arguments = req.Params.Arguments
+		}
+		return p.answer(ctx, at, err).tool(at, r)
+	default: // the author wrote the content and left the error for us to see
+		p.observe(ctx, Failed{Method: at.method, Name: at.name(), Kind: KindOf(err), Err: err})
+		return authored(r), nil
+	}
 }
 
 // saysOnly reports whether r's content is what SetError makes of err.
@@ -134,30 +144,4 @@ func saysOnly(r *mcp.CallToolResult, err error) bool {
 	}
 	t, ok := r.Content[0].(*mcp.TextContent)
 	return ok && t != nil && t.Text == err.Error()
-}
-
-// checked returns what tidy returns, or the answer to a result that cannot be
-// encoded.
-func (p *policy) checked(ctx context.Context, method string, req mcp.Request, tidy func() (mcp.Result, error)) (mcp.Result, error) {
-	res, err := tidy()
-	if err != nil {
-		return p.hidden(ctx, callOf(method, req), err).reply(req)
-	}
-	return res, nil
-}
-
-// reply returns the answer to req.
-func (a *answer) reply(req mcp.Request) (mcp.Result, error) {
-	if r, ok := req.(*mcp.CallToolRequest); ok {
-		return lift(a.tool(wire.NewToolResult(r)))
-	}
-	return nil, a.rpc(req)
-}
-
-// lift keeps a nil result from becoming an interface that is not nil.
-func lift(r *mcp.CallToolResult, err error) (mcp.Result, error) {
-	if r == nil {
-		return nil, err
-	}
-	return r, err
 }

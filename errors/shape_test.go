@@ -340,7 +340,7 @@ func eventNames(t *testing.T, seen *recorder, reply string) []string {
 			require.Error(t, e.Err)
 		case errors.Panicked:
 			name, id = "Panicked", e.Incident
-			require.Contains(t, e.Stack, "desk_test.go")
+			require.Contains(t, e.Stack, "_test.go")
 		default:
 			name = fmt.Sprintf("%T", e)
 		}
