@@ -1,0 +1,194 @@
+package discovery
+
+import "sort"
+
+// rank orders the tools that q met by how likely they were meant. It is softer
+// than a match: it proposes, and never runs anything.
+func (x *index) rank(q *query, first []int32) []rankedMatch {
+	out := make([]rankedMatch, 0, len(q.met)+len(first))
+	for _, i := range q.met {
+		m := x.align(q, i)
+		out = append(out, rankedMatch{i, x.score(q, &x.entries[i], &m), m})
+	}
+	for _, i := range first {
+		seen := false
+		for k := range out {
+			if out[k].entry == i {
+				out[k].score, seen = 1, true
+			}
+		}
+		if !seen {
+			out = append(out, rankedMatch{i, 1, match{entry: i, cost: blocked}})
+		}
+	}
+	if q.verb >= 0 && x.lex.verbs[q.words[q.verb].lex.verb].family == "read" {
+		defer func() { x.showReader(out) }()
+	}
+	sort.Slice(out, func(a, b int) bool {
+		if out[a].score != out[b].score {
+			return out[a].score > out[b].score
+		}
+		return x.entries[out[a].entry].tool.Name < x.entries[out[b].entry].tool.Name
+	})
+	for k := range out {
+		if out[k].score < minScore {
+			return out[:k]
+		}
+	}
+	return out
+}
+
+// minScore is the likeness below which a tool is not worth proposing.
+const minScore = .12
+
+func (x *index) score(q *query, e *entry, m *match) float32 {
+	var got, all float32
+	nounless := true
+	for i := range q.words {
+		w := &q.words[i]
+		if i == q.verb && len(q.words) > 1 && !w.lex.noun {
+			continue
+		}
+		weight := float32(1.5)
+		if id, ok := x.wordID[w.base]; ok {
+			weight = .5 + x.words[id].idf*.5
+		}
+		switch w.lex.class {
+		case fillerWord, prepositionWord:
+			continue
+		case genericWord, adjectiveWord:
+			weight *= .4
+		default:
+			nounless = false
+		}
+		if i == q.head {
+			weight *= 1.3
+		}
+		best := float32(0)
+		for j, id := range e.ids {
+			if c := q.rows[i][id]; c.cost > 0 {
+				s := 1 - (c.cost-1)*1.2
+				if j == e.head && i == q.head {
+					s += .1
+				}
+				best = max(best, s)
+			}
+		}
+		if best < .5 {
+			switch {
+			case e.desc[q.inDesc[i]]:
+				best = max(best, .5)
+			case !x.has(w.base) && x.describesAlike(e, w):
+				best = max(best, .4)
+			case e.params[w.base]:
+				best = max(best, .3)
+			}
+		}
+		got += best * weight
+		all += weight
+	}
+	if all == 0 {
+		all = 1
+	}
+	noun := got / all
+	verb := float32(.5)
+	if q.verb >= 0 {
+		verb = x.verbLikeness(q, e)
+	}
+	var s float32
+	if nounless {
+		s = .3*noun + .7*verb
+	} else if q.verb >= 0 && x.lex.verbs[q.words[q.verb].lex.verb].family != "read" {
+		s = .55*noun + .45*verb // another action is the worse mistake
+	} else {
+		s = .68*noun + .32*verb
+	}
+	// Words of the tool's that were not asked for.
+	unasked := 0
+	for j, id := range e.ids {
+		if j == e.verb || e.words[j].lex.class != contentWord {
+			continue
+		}
+		hit := false
+		for i := range q.words {
+			hit = hit || q.rows[i][id].cost > 0
+		}
+		if !hit {
+			unasked++
+		}
+	}
+	s -= .04 * float32(unasked)
+	// A match that is nearly certain outweighs the rest.
+	if m.cost < 1 {
+		s += .35 * (1 - m.cost)
+	}
+	return max(0, s/1.35)
+}
+
+func (x *index) verbLikeness(q *query, e *entry) float32 {
+	g := x.lex.verbs[q.words[q.verb].lex.verb]
+	described := x.lex.verbs[e.descVerb].family
+	reading := g.family == "read"
+	if e.verb < 0 {
+		switch {
+		case reading && e.readOnly:
+			return .8
+		case described == g.family:
+			return .7
+		case reading:
+			return .25
+		}
+		return .3
+	}
+	t := x.lex.verbs[e.words[e.verb].lex.verb]
+	told := e.desc[descKey(q.words[q.verb].base)]
+	switch {
+	case g.word == t.word:
+		return 1
+	case x.lex.opposites[[2]string{g.word, t.word}]:
+		return .05
+	case g.family == t.family && g.sub == t.sub:
+		return .95
+	case g.family == t.family:
+		return .85
+	case told && x.lex.verbs[e.descVerb].word == g.word:
+		return .9
+	case told:
+		return .75
+	case described == g.family:
+		return .7
+	case x.lex.related[[2]string{g.family, t.family}]:
+		return .55
+	case reading && e.readOnly:
+		return .5
+	case reading:
+		return .1
+	}
+	return .2
+}
+
+// describesAlike reports whether a tool's description has a word that is
+// exchanged with w.
+func (x *index) describesAlike(e *entry, w *token) bool {
+	for _, other := range x.lex.alike(w.lex) {
+		if e.desc[descKey(other)] {
+			return true
+		}
+	}
+	return false
+}
+
+// showReader moves the best tool that reads among the first three, for a
+// request to read.
+func (x *index) showReader(out []rankedMatch) {
+	for k := range out {
+		if x.entries[out[k].entry].readOnly {
+			if k > 2 {
+				r := out[k]
+				copy(out[3:k+1], out[2:k])
+				out[2] = r
+			}
+			return
+		}
+	}
+}

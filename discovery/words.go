@@ -1,0 +1,351 @@
+package discovery
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A lexeme is what the vocabulary knows about one word in its base form.
+type lexeme struct {
+	same  int32   // group of spellings of one thing; 0 is none
+	near  []int32 // groups of words that people exchange
+	verb  int32   // index into lexicon.verbs; 0 is no verb
+	noun  bool    // the verb is as often a noun
+	known bool    // means something by itself, so it is no misspelling
+	class wordClass
+}
+
+type wordClass uint8
+
+const (
+	contentWord wordClass = iota
+	fillerWord
+	prepositionWord
+	genericWord
+	adjectiveWord
+)
+
+// A verb is a member of a family of actions.
+type verb struct {
+	word   string
+	family string
+	sub    string
+}
+
+// A lexicon is the vocabulary, ready for look-ups. It is not changed once it
+// is built.
+type lexicon struct {
+	words     map[string]*lexeme
+	verbs     []verb
+	opposites map[[2]string]bool
+	related   map[[2]string]bool // families, for suggestions only
+	compounds map[[2]string]string
+	commands  map[string]string
+	groups    int32
+	members   [][]string // words by group, for looking for them in descriptions
+}
+
+// alike returns words that stand for x or are exchanged with it.
+func (l *lexicon) alike(x *lexeme) []string {
+	var out []string
+	if x.same > 0 && int(x.same) < len(l.members) {
+		out = append(out, l.members[x.same]...)
+	}
+	for _, g := range x.near {
+		if int(g) < len(l.members) {
+			out = append(out, l.members[g]...)
+		}
+	}
+	return out
+}
+
+func (l *lexicon) member(group int32, word string) {
+	for int(group) >= len(l.members) {
+		l.members = append(l.members, nil)
+	}
+	l.members[group] = append(l.members[group], word)
+}
+
+var builtin = sync.OnceValue(buildLexicon)
+
+func (l *lexicon) at(word string) *lexeme {
+	x := l.words[word]
+	if x == nil {
+		x = &lexeme{}
+		l.words[word] = x
+	}
+	return x
+}
+
+func buildLexicon() *lexicon {
+	l := &lexicon{
+		words: make(map[string]*lexeme, 6000), verbs: make([]verb, 1, 600),
+		opposites: map[[2]string]bool{}, related: map[[2]string]bool{},
+		compounds: map[[2]string]string{}, commands: commands,
+	}
+	for w := range strings.FieldsSeq(ordinary) {
+		l.at(w).known = true
+	}
+	addVerb := func(word, family, sub string) {
+		x := l.at(word)
+		x.known = true
+		if x.verb == 0 {
+			x.verb = int32(len(l.verbs))
+			l.verbs = append(l.verbs, verb{word, family, sub})
+		}
+	}
+	for _, line := range verbFamilies {
+		name, words, _ := strings.Cut(line, ":")
+		family, sub, _ := strings.Cut(name, ".")
+		for w := range wordsOf(words) {
+			addVerb(w, family, sub)
+		}
+	}
+	for w := range wordsOf(loneVerbs) {
+		addVerb(w, w, "")
+	}
+	for w := range wordsOf(nounVerbs) {
+		x := l.at(w)
+		x.known, x.noun = true, true
+	}
+	for _, group := range sameThings {
+		l.addSame(strings.Fields(group))
+	}
+	for _, group := range nearThings {
+		l.groups++
+		for w := range wordsOf(group) {
+			x := l.at(w)
+			x.known = true
+			x.near = append(x.near, l.groups)
+			l.member(l.groups, w)
+		}
+	}
+	for pair := range strings.FieldsSeq(antonyms) {
+		a, b, _ := strings.Cut(pair, "/")
+		l.opposites[[2]string{a, b}], l.opposites[[2]string{b, a}] = true, true
+		l.at(a).known, l.at(b).known = true, true
+	}
+	for pair := range strings.FieldsSeq(softRelated) {
+		a, b, _ := strings.Cut(pair, "/")
+		l.related[[2]string{a, b}], l.related[[2]string{b, a}] = true, true
+	}
+	for pair := range strings.FieldsSeq(compounds) {
+		a, b, _ := strings.Cut(pair, "_")
+		l.compounds[[2]string{a, b}] = a + b
+		l.at(a + b).known = true
+	}
+	for class, words := range map[wordClass]string{fillerWord: fillers, prepositionWord: prepositions, genericWord: generics, adjectiveWord: adjectives} {
+		for w := range strings.FieldsSeq(words) {
+			x := l.at(w)
+			x.known, x.class = true, class
+		}
+	}
+	return l
+}
+
+// wordsOf yields the fields of s that are not switched off with a trailing
+// underscore.
+func wordsOf(s string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for w := range strings.FieldsSeq(s) {
+			if !strings.HasSuffix(w, "_") && !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// addSame makes the words spellings of one thing. A spelling of two words is
+// written with an underscore.
+func (l *lexicon) addSame(words []string) {
+	l.groups++
+	for _, w := range words {
+		if strings.HasSuffix(w, "_") {
+			continue
+		}
+		if a, b, two := strings.Cut(w, "_"); two {
+			l.compounds[[2]string{a, b}] = a + b
+			w = a + b
+		}
+		x := l.at(w)
+		x.known, x.same = true, l.groups
+		l.member(l.groups, w)
+	}
+}
+
+// extended returns a copy of l with an operator's groups of words added: same
+// mean one thing, near are exchanged.
+func (l *lexicon) extended(same, near [][]string) *lexicon {
+	if len(same)+len(near) == 0 {
+		return l
+	}
+	c := *l
+	c.members = slices.Clip(slices.Clone(l.members))
+	c.words, c.compounds = make(map[string]*lexeme, len(l.words)), maps.Clone(l.compounds)
+	for w, x := range l.words {
+		y := *x
+		c.words[w] = &y
+	}
+	for _, group := range same {
+		var bases []string
+		for _, w := range group {
+			parts := split(w)
+			if len(parts) > 0 && len(parts) <= 2 {
+				bases = append(bases, strings.Join(parts, "_"))
+			}
+		}
+		c.addSame(bases)
+	}
+	for _, group := range near {
+		c.groups++
+		for _, w := range group {
+			if parts := split(w); len(parts) == 1 {
+				base, _ := singular(parts[0])
+				x := c.at(base)
+				x.known = true
+				x.near = append(append([]int32(nil), x.near...), c.groups)
+			}
+		}
+	}
+	return &c
+}
+
+// split cuts a name into lower-case words at separators and at changes of
+// case: "getHTTPStatus" is get, http, status.
+func split(name string) []string {
+	words := make([]string, 0, 6)
+	start := -1
+	var prev rune
+	lowered := strings.ToLower(name)
+	sameLength := len(lowered) == len(name)
+	emit := func(end int) {
+		if start >= 0 && end > start {
+			if sameLength {
+				words = append(words, lowered[start:end])
+			} else {
+				words = append(words, strings.ToLower(name[start:end]))
+			}
+		}
+		start = -1
+	}
+	for i, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			emit(i)
+			prev = 0
+			continue
+		}
+		if unicode.IsUpper(r) && start >= 0 {
+			if unicode.IsLower(prev) || unicode.IsDigit(prev) {
+				emit(i)
+			} else if unicode.IsUpper(prev) {
+				// An upper-case run ends where a lower-case letter follows: HTTPStatus.
+				if next, _ := utf8.DecodeRuneInString(name[i+utf8.RuneLen(r):]); unicode.IsLower(next) {
+					// "IDs" and "URLs" are one word.
+					rest := name[i+utf8.RuneLen(r):]
+					second, _ := utf8.DecodeRuneInString(rest[utf8.RuneLen(next):])
+					if next != 's' || unicode.IsLower(second) {
+						emit(i)
+					}
+				}
+			}
+		}
+		if start < 0 {
+			start = i
+		}
+		prev = r
+	}
+	emit(len(name))
+	return words
+}
+
+// fold is the key under which names that differ in case and separators only
+// are equal.
+func fold(name string) string {
+	clean := true
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9') {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return name
+	}
+	var b strings.Builder
+	b.Grow(len(name))
+	for _, r := range name {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) {
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return b.String()
+}
+
+// singular returns the base form of a noun and whether it was a plural.
+func singular(w string) (string, bool) {
+	if s, ok := irregular[w]; ok {
+		return s, s != w
+	}
+	n := len(w)
+	if n < 4 || w[n-1] != 's' {
+		return w, false
+	}
+	switch {
+	case strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
+		return w, false
+	case strings.HasSuffix(w, "ies"):
+		if n > 4 {
+			return w[:n-3] + "y", true
+		}
+		return w[:n-1], true
+	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"), strings.HasSuffix(w, "zes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"):
+		return w[:n-2], true
+	}
+	return w[:n-1], true
+}
+
+// stem cuts what forms of one word differ in, so that trace, tracing and
+// traced are alike. It returns "" for words that are too short to tell.
+func stem(w string) string {
+	n := len(w)
+	switch {
+	case n >= 6 && strings.HasSuffix(w, "ing"):
+		w = w[:n-3]
+	case n >= 6 && strings.HasSuffix(w, "ed"):
+		w = w[:n-2]
+	case n >= 6 && strings.HasSuffix(w, "er"):
+		return "" // a doer is not the deed: player, play
+	case n < 4:
+		return ""
+	}
+	w = strings.TrimSuffix(w, "e")
+	if n = len(w); n > 3 && w[n-1] == w[n-2] && w[n-1] != 's' && w[n-1] != 'l' {
+		w = w[:n-1]
+	}
+	if strings.HasSuffix(w, "at") && n > 5 {
+		w = w[:n-2] // create, creating
+	}
+	if strings.HasSuffix(w, "ation") && len(w) > 8 {
+		w = w[:len(w)-5]
+	} else if strings.HasSuffix(w, "ion") && len(w) > 7 {
+		w = w[:len(w)-3]
+	}
+	if len(w) < 3 {
+		return ""
+	}
+	return w
+}
+
+// letters is a set of the letters of a word. Words at edit distance d differ
+// in at most 2d of them.
+func letters(w string) uint64 {
+	var m uint64
+	for i := 0; i < len(w); i++ {
+		m |= 1 << (w[i] & 63)
+	}
+	return m
+}
