@@ -214,12 +214,7 @@ func commonHead(names [][]string) int {
 func (x *index) addEntry(i int32, raw []string) {
 	e := &x.entries[i]
 	t := e.tool
-	if a := t.Annotations; a != nil && a.ReadOnlyHint {
-		e.readOnly = true
-	} else {
-		// The specification's default: what is not known to be harmless may destroy.
-		e.destructive = a == nil || a.DestructiveHint == nil || *a.DestructiveHint
-	}
+	e.readOnly, e.destructive = effects(t)
 	put(x.byBare, x.bare(raw), i)
 	for _, s := range segments(t.Name) {
 		put(x.bySeg, fold(s), i)

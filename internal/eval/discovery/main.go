@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func run(w io.Writer, split, out, only string, verbose bool) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	args, err := repairAll(split, out, only, catalogs)
+	args, err := repairAll(w, split, out, only, catalogs, verbose)
 	if err != nil {
 		return err
 	}
@@ -342,9 +343,70 @@ func report(w io.Writer, names []nameCase, predictions []namePrediction, catalog
 	fmt.Fprintln(w)
 }
 
-func repairAll(split, out, only string, catalogs map[string]*catalog) (string, error) {
+type argCase struct {
+	ID, Catalog, Tool, Why, Kind string
+	Params                       []paramInfo
+	Given, Expect                json.RawMessage
+}
+
+type argPrediction struct {
+	ID    string          `json:"id"`
+	Args  json.RawMessage `json:"args,omitempty"`
+	Error string          `json:"error,omitempty"`
+}
+
+// repairAll writes the predictions for the argument cases.
+func repairAll(w io.Writer, split, out, only string, catalogs map[string]*catalog, verbose bool) (string, error) {
+	var predictions []argPrediction
+	var repairable, untouched share
+	err := readLines(filepath.Join(split, "args.jsonl"), func(b []byte) error {
+		var c argCase
+		if err := json.Unmarshal(b, &c); err != nil {
+			return err
+		}
+		if only != "" && !slices.Contains(strings.Split(only, ","), c.Catalog) {
+			return nil
+		}
+		tool := &mcp.Tool{Name: c.Tool, InputSchema: schemaOf(c.Params)}
+		if cat := catalogs[c.Catalog]; cat != nil {
+			for _, t := range cat.Tools {
+				if t.Name == c.Tool {
+					tool.Annotations = t.tool().Annotations
+				}
+			}
+		}
+		p := argPrediction{ID: c.ID}
+		args, changes, err := discovery.Repair(tool, c.Given, options(c.Catalog, false))
+		if err != nil {
+			p.Error = err.Error()
+		} else {
+			p.Args = args
+		}
+		predictions = append(predictions, p)
+		ok := false
+		if string(bytes.TrimSpace(c.Expect)) == `"error"` {
+			ok = err != nil
+			untouched.count(ok)
+		} else {
+			ok = err == nil && sameJSON(args, c.Expect)
+			repairable.count(ok)
+		}
+		if !ok && verbose {
+			fmt.Fprintf(w, "ARGS %-20s %-11s %s %s want %s, got %s %v %s\n", c.Kind, c.Catalog, c.Tool, c.Given, c.Expect, args, changes, p.Error)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(w, "arguments: repaired %v, refused what must be %v\n", repairable, untouched)
 	file := filepath.Join(out, "args.jsonl")
-	return file, writeLines(file, []struct{}{})
+	return file, writeLines(file, predictions)
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func readLines(path string, each func([]byte) error) error {

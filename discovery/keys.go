@@ -1,0 +1,170 @@
+package discovery
+
+import (
+	"slices"
+	"strings"
+)
+
+// A tier is one way in which a sent key may mean a property. Tiers are tried
+// in order, all keys of a tier before the next.
+type tier struct {
+	kind string
+	// accept reports whether the sent key means the property.
+	accept func(r *repairer, sent, prop *keyName) bool
+	// sure tiers may point at any property; the others never at a credential.
+	sure bool
+}
+
+// A keyName is the name of a parameter, ready to be compared.
+type keyName struct {
+	name   string
+	folded string
+	words  []string
+	canon  []string // words in their base form and usual spelling
+	groups []int
+}
+
+var parameterGroupsOf = func() map[string][]int {
+	m := map[string][]int{}
+	for i, g := range parameterGroups {
+		for w := range wordsOf(g) {
+			m[w] = append(m[w], i)
+		}
+	}
+	return m
+}()
+
+func (l *lexicon) keyName(name string) *keyName {
+	k := &keyName{name: name, folded: fold(name), words: split(name)}
+	for _, w := range k.words {
+		k.canon = append(k.canon, l.canonical(w))
+	}
+	k.groups = parameterGroupsOf[k.folded]
+	return k
+}
+
+// canonical is the usual spelling of a word's base form.
+func (l *lexicon) canonical(w string) string {
+	base, _ := singular(w)
+	if lx := l.words[base]; lx != nil && lx.same != 0 {
+		return l.members[lx.same][0]
+	}
+	return base
+}
+
+var tiers = []tier{
+	{kind: "spelling", sure: true, accept: func(_ *repairer, sent, prop *keyName) bool { return sent.folded == prop.folded }},
+	{kind: "affix", sure: true, accept: func(_ *repairer, sent, prop *keyName) bool { return trimmed(sent) == prop.folded }},
+	{kind: "alias", sure: true, accept: func(r *repairer, sent, prop *keyName) bool { return r.declared[sent.folded] == prop.name }},
+	{kind: "plural", accept: func(_ *repairer, sent, prop *keyName) bool { return slices.Equal(sent.canon, prop.canon) }},
+	{kind: "synonym", accept: func(_ *repairer, sent, prop *keyName) bool { return shareGroup(sent.groups, prop.groups) }},
+	{kind: "synonym", accept: (*repairer).overlaps},
+	{kind: "typo", accept: func(r *repairer, sent, prop *keyName) bool { return r.mistyped(sent, prop) }},
+}
+
+// trimmed is the fold of a key without words that carry no meaning.
+func trimmed(k *keyName) string {
+	w := k.words
+	for len(w) > 1 && parameterHeads[w[0]] {
+		w = w[1:]
+	}
+	for len(w) > 1 && parameterTails[w[len(w)-1]] {
+		w = w[:len(w)-1]
+	}
+	return strings.Join(w, "")
+}
+
+func shareGroup(a, b []int) bool {
+	for _, g := range a {
+		if slices.Contains(b, g) {
+			return true
+		}
+	}
+	return false
+}
+
+// overlaps reports whether two keys are the same but for words that say
+// nothing here: issue_id for id in get_issue, branch for branch_name.
+func (r *repairer) overlaps(sent, prop *keyName) bool {
+	same := 0
+	for _, w := range sent.canon {
+		if slices.Contains(prop.canon, w) {
+			same++
+		} else if !r.empty(w) {
+			return false
+		}
+	}
+	if same == 0 {
+		return false
+	}
+	for _, w := range prop.canon {
+		if !slices.Contains(sent.canon, w) && !r.empty(w) {
+			return false
+		}
+	}
+	// A lone "id" or "name" is what it is called at the end: project_id, but
+	// not id_type.
+	if len(sent.canon) == 1 && genericParameterWords[sent.canon[0]] {
+		return prop.canon[len(prop.canon)-1] == sent.canon[0]
+	}
+	return true
+}
+
+func (r *repairer) empty(w string) bool {
+	return !opposedWords[w] && (genericParameterWords[w] || r.toolWords[w])
+}
+
+// mistyped reports whether one key is a typing error for the other.
+func (r *repairer) mistyped(sent, prop *keyName) bool {
+	a, b := sent.folded, prop.folded
+	if len(a) < 4 || len(b) < 3 {
+		return false
+	}
+	if n := distance(a, b); n > edits(min(len(a), len(b))) {
+		return false
+	}
+	if prefixed(a, b) {
+		return false
+	}
+	// Words that differ and both mean something are no typing errors.
+	if len(sent.words) == len(prop.words) {
+		for i, w := range sent.words {
+			v := prop.words[i]
+			if w != v && (opposedWords[w] || opposedWords[v] || r.lex.opposites[[2]string{w, v}] || r.known(w) && r.known(v)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (r *repairer) known(w string) bool {
+	base, _ := singular(w)
+	lx := r.lex.words[base]
+	return lx != nil && lx.known || genericParameterWords[w] || parameterGroupsOf[w] != nil
+}
+
+// credentialLike reports whether a property holds a secret. A token that marks
+// a page or counts text is none.
+func credentialLike(words []string) bool {
+	for i, w := range words {
+		switch w {
+		case "secret", "secrets", "password", "passwd", "passphrase", "credential", "credentials", "apikey", "auth", "authorization", "bearer", "privatekey", "accesskey":
+			return true
+		case "key":
+			if i > 0 && (words[i-1] == "api" || words[i-1] == "private" || words[i-1] == "access" || words[i-1] == "signing" || words[i-1] == "encryption") {
+				return true
+			}
+		case "token":
+			if i == 0 {
+				return true
+			}
+			switch words[i-1] {
+			case "page", "next", "continuation", "max", "progress", "prev", "previous", "sync", "stop":
+			default:
+				return true
+			}
+		}
+	}
+	return false
+}

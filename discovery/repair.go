@@ -1,0 +1,523 @@
+package discovery
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// A Change is one thing that was repaired in a call's arguments. It never
+// holds a value.
+type Change struct {
+	// Path is the JSON pointer (RFC 6901) of the value in the repaired
+	// arguments, or of what was dropped.
+	Path string `json:"path"`
+	// Kind is what was done: "empty", "json", "unwrapped", "spelling", "affix",
+	// "alias", "plural", "synonym", "typo", "residual", "number", "integer",
+	// "boolean", "string", "list", "enum", "dropped".
+	Kind string `json:"kind"`
+	// From is the key that was sent, if it was another.
+	From string `json:"from,omitempty"`
+}
+
+// A problem is what is wrong at one path and could not be repaired.
+type problem struct {
+	path   string
+	sent   string // what was sent, without its value
+	want   string // what is wanted
+	near   string // the nearest property or member, if any
+	tried  bool   // a repair stood in view but is not certain
+	sample *node  // for the corrected call: the value, if a likely one is known
+}
+
+// A repairer mends the arguments of one call.
+type repairer struct {
+	lex         *lexicon
+	declared    map[string]string // folded other name: property
+	toolWords   map[string]bool
+	readOnly    bool
+	destructive bool
+	changes     []Change
+	problems    []problem
+}
+
+// repaired is the outcome of repair.
+type repaired struct {
+	arguments []byte // as they came, if nothing was changed
+	root      *node  // of what came, mended as far as it goes; nil if it is no JSON
+	changes   []Change
+	problems  []problem
+}
+
+func (o *settings) newRepairer(tool string, readOnly, destructive bool) *repairer {
+	r := &repairer{lex: o.lex, readOnly: readOnly, destructive: destructive, toolWords: map[string]bool{}}
+	for _, w := range split(tool) {
+		r.toolWords[o.lex.canonical(w)] = true
+	}
+	if o.aliases != nil {
+		r.declared = map[string]string{}
+		for other, prop := range o.aliases.ArgumentAliases(tool) {
+			r.declared[fold(other)] = prop
+		}
+	}
+	return r
+}
+
+// repair validates arguments against the tool's schema and mends what fails
+// and is certain. Valid arguments come back as they are.
+func (r *repairer) repair(raw []byte, c *compiled) repaired {
+	out := repaired{arguments: raw}
+	if trim := bytes.TrimSpace(raw); len(trim) == 0 || bytes.Equal(trim, []byte("null")) {
+		raw = []byte("{}")
+		r.changes = append(r.changes, Change{Kind: "empty"})
+	}
+	if len(raw) > maxArguments {
+		return out
+	}
+	root, err := parseJSON(raw)
+	if err != nil {
+		out.problems = []problem{{sent: "text that is not valid JSON (" + err.Error() + ")", want: "one JSON object"}}
+		return out
+	}
+	out.root = root
+	if c.valid(root) {
+		if len(r.changes) > 0 {
+			out.arguments, out.changes = raw, r.changes
+		}
+		return out
+	}
+	root = root.clone()
+	out.root = root
+	if root.kind == 's' && c.root.types&typeObject != 0 {
+		if inner, ok := decoded(root, 'o'); ok {
+			*root = *inner
+			root.changed = true
+			r.changes = append(r.changes, Change{Kind: "json"})
+		}
+	}
+	if root.kind != 'o' {
+		out.problems = []problem{{sent: aOrAn(root.kindName()), want: "one JSON object"}}
+		return out
+	}
+	r.unwrap(root, c)
+	r.value(root, c.root, "", true)
+	out.problems = r.problems
+	if len(out.problems) > 0 {
+		return out
+	}
+	fixed := root.bytes()
+	again, err := parseJSON(fixed)
+	if err != nil || !c.valid(again) {
+		out.problems = []problem{{sent: "arguments that do not fit together", want: "what the tool's input schema asks for"}}
+		return out
+	}
+	out.arguments, out.changes = fixed, r.changes
+	return out
+}
+
+// unwrap takes the arguments out of a sole wrapper, such as {"params": {...}},
+// if all that is inside fits.
+func (r *repairer) unwrap(root *node, c *compiled) {
+	for range 3 {
+		if len(root.members) != 1 {
+			return
+		}
+		m := root.members[0]
+		if !wrappers[fold(m.key)] || c.root.props[m.key] != nil || c.root.extra != nil {
+			return
+		}
+		inner := m.value
+		if inner.kind == 's' {
+			d, ok := decoded(inner, 'o')
+			if !ok {
+				return
+			}
+			inner = d
+		}
+		if inner.kind != 'o' {
+			return
+		}
+		trial := &repairer{lex: r.lex, declared: r.declared, toolWords: r.toolWords, readOnly: r.readOnly, destructive: r.destructive}
+		candidate := inner.clone()
+		nested := len(candidate.members) == 1 && wrappers[fold(candidate.members[0].key)] && c.root.props[candidate.members[0].key] == nil
+		if !nested {
+			trial.value(candidate, c.root, "", true)
+			for _, p := range trial.problems {
+				// What is missing may be reported of the inside; what does not
+				// belong there says that this is no wrapper.
+				if p.sent != "" {
+					return
+				}
+			}
+		}
+		*root = *inner.clone()
+		root.changed = true
+		r.changes = append(r.changes, Change{Kind: "unwrapped", From: m.key})
+	}
+}
+
+// decoded parses JSON text of the given kind.
+func decoded(n *node, kind byte) (*node, bool) {
+	s := n.str()
+	if len(s) > maxArguments {
+		return nil, false
+	}
+	d, err := parseJSON([]byte(s))
+	if err != nil || d.kind != kind {
+		return nil, false
+	}
+	return d, true
+}
+
+// value mends n in place so that it fits s, or notes why not.
+func (r *repairer) value(n *node, s *shape, path string, required bool) {
+	if s.check(n) == valid {
+		return
+	}
+	if n.kind == 'o' && (s.types == 0 || s.types&typeObject != 0) && !s.union {
+		r.object(n, s, path)
+		return
+	}
+	if n.kind == 'a' && s.types&typeArray != 0 && !s.union {
+		if s.items != nil {
+			for i, item := range n.items {
+				r.value(item, s.items, pointer(path, itoa(i)), true)
+			}
+		}
+		return
+	}
+	if s.types == 0 || s.types&typesOf(n) != 0 && len(s.enum) == 0 {
+		return // what is left to say, only the whole schema can
+	}
+	if s.union {
+		if s.types&typesOf(n) == 0 {
+			r.fail(n, s, path)
+		}
+		return
+	}
+	if kind, ok := r.coerce(n, s, path); ok {
+		if kind != "" {
+			r.changes = append(r.changes, Change{Path: path, Kind: kind})
+		}
+		if n.kind == 'o' || n.kind == 'a' {
+			r.value(n, s, path, required)
+		}
+		return
+	}
+	r.fail(n, s, path)
+}
+
+func (r *repairer) fail(n *node, s *shape, path string) {
+	p := problem{path: path, sent: sentValue(n, path), want: s.wants()}
+	if len(s.enum) > 0 && n.kind == 's' {
+		if e := nearest(n.str(), s.enum); e != nil {
+			p.near, p.sample = e.str(), e
+		}
+	}
+	r.problems = append(r.problems, p)
+}
+
+// object mends the keys of an object, then its values.
+func (r *repairer) object(n *node, s *shape, path string) {
+	r.keys(n, s, path)
+	for i := 0; i < len(n.members); i++ {
+		m := &n.members[i]
+		sub := s.props[m.key]
+		if sub == nil {
+			if sub = s.extra; sub == nil {
+				continue
+			}
+		}
+		at := pointer(path, m.key)
+		optional := !slices.Contains(s.required, m.key)
+		if optional && droppable(m.value, sub) {
+			r.changes = append(r.changes, Change{Path: at, Kind: "dropped"})
+			n.members = slices.Delete(n.members, i, i+1)
+			n.changed = true
+			i--
+			continue
+		}
+		r.value(m.value, sub, at, !optional)
+	}
+	for _, name := range s.required {
+		if n.get(name) == nil && !slices.ContainsFunc(r.problems, func(p problem) bool { return p.near == name && p.path == path }) {
+			want := "a value"
+			if sub := s.props[name]; sub != nil {
+				want = sub.wants()
+			}
+			r.problems = append(r.problems, problem{path: pointer(path, name), want: want})
+		}
+	}
+}
+
+// droppable reports whether an optional property's value stands for its
+// absence: null where null is not allowed, and empty text, or the text "null",
+// where only something else makes sense. Empty text is a value where any text is.
+func droppable(n *node, s *shape) bool {
+	if s.check(n) == valid {
+		return false
+	}
+	switch n.kind {
+	case '0':
+		return s.types != 0 && s.types&typeNull == 0
+	case 's':
+		v := n.str()
+		if v == "" {
+			return s.types != 0 && !s.union && (s.types&typeString == 0 || s.constrained)
+		}
+		return v == "null" && s.types != 0 && s.types&typeString == 0
+	}
+	return false
+}
+
+// keys renames the sent keys that are no properties, where what they mean is
+// certain.
+func (r *repairer) keys(n *node, s *shape, path string) {
+	var unknown []*keyName
+	for i := range n.members {
+		if s.props[n.members[i].key] == nil && s.extra == nil {
+			unknown = append(unknown, r.lex.keyName(n.members[i].key))
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	missing := func() []string {
+		var m []string
+		for _, name := range s.required {
+			if n.get(name) == nil {
+				m = append(m, name)
+			}
+		}
+		return m
+	}
+	if !s.closed && len(missing()) == 0 {
+		return // an open object may have other keys
+	}
+	props := make([]*keyName, 0, len(s.order))
+	for _, name := range s.order {
+		props = append(props, r.lex.keyName(name))
+	}
+	failed := map[string]problem{}
+	for ti := range tiers {
+		t := &tiers[ti]
+		claims := map[string][]*keyName{} // property: keys that mean it
+		for _, k := range unknown {
+			if _, bad := failed[k.name]; bad {
+				continue
+			}
+			prop, err := r.meant(k, t, props, n, s, missing())
+			if err != nil {
+				err.path = pointer(path, k.name)
+				failed[k.name] = *err
+			} else if prop != "" {
+				claims[prop] = append(claims[prop], k)
+			}
+		}
+		for _, prop := range s.order {
+			ks := claims[prop]
+			if len(ks) == 0 {
+				continue
+			}
+			value := n.get(ks[0].name)
+			clash := n.get(prop) != nil && !bytes.Equal(n.get(prop).bytes(), value.bytes())
+			for _, k := range ks[1:] {
+				clash = clash || !bytes.Equal(n.get(k.name).bytes(), value.bytes())
+			}
+			for i, k := range ks {
+				if clash {
+					failed[k.name] = problem{path: pointer(path, k.name), sent: "a second value for " + quote(prop), want: "one value", near: prop}
+					continue
+				}
+				if i == 0 && n.get(prop) == nil {
+					rename(n, k.name, prop)
+				} else {
+					remove(n, k.name)
+				}
+				r.changes = append(r.changes, Change{Path: pointer(path, prop), Kind: t.kind, From: k.name})
+				unknown = slices.DeleteFunc(unknown, func(o *keyName) bool { return o == k })
+			}
+		}
+	}
+	r.residual(n, s, path, &unknown, failed, missing())
+	if !s.closed {
+		return
+	}
+	for _, k := range unknown {
+		if bookkeeping[k.folded] && failed[k.name].path == "" {
+			r.changes = append(r.changes, Change{Path: pointer(path, k.name), Kind: "dropped"})
+			remove(n, k.name)
+			continue
+		}
+		p, known := failed[k.name]
+		if !known {
+			p = problem{path: pointer(path, k.name), sent: "an unknown parameter", want: oneOf(s.order), near: r.nearestKey(k, props, n)}
+		}
+		r.problems = append(r.problems, p)
+	}
+}
+
+// meant returns the property that a key means by one tier, "" for none, or why
+// that cannot be said.
+func (r *repairer) meant(k *keyName, t *tier, props []*keyName, n *node, s *shape, missing []string) (string, *problem) {
+	var hits []string
+	present := ""
+	for _, p := range props {
+		if !t.accept(r, k, p) {
+			continue
+		}
+		if !t.sure && credentialLike(p.words) {
+			continue
+		}
+		if n.get(p.name) != nil {
+			present = p.name
+			continue
+		}
+		hits = append(hits, p.name)
+	}
+	value := n.get(k.name)
+	if !s.closed {
+		// In an open object only what is missing fails.
+		hits = slices.DeleteFunc(hits, func(h string) bool { return !slices.Contains(missing, h) })
+		present = ""
+	}
+	if len(hits) == 0 {
+		if present != "" && t.sure {
+			return present, nil // a second spelling of a property that was sent
+		}
+		if present != "" && (t.kind == "plural" || t.kind == "synonym") && !bytes.Equal(n.get(present).bytes(), value.bytes()) {
+			// It may still mean another property by a later tier.
+			return "", nil
+		}
+		return "", nil
+	}
+	if len(hits) > 1 {
+		// A list does not go to a text, nor text to a number.
+		if fits := slices.DeleteFunc(slices.Clone(hits), func(h string) bool { return !plausible(value, s.props[h]) }); len(fits) > 0 {
+			hits = fits
+		}
+	}
+	if len(hits) > 1 {
+		// What must be there comes before what may.
+		req := slices.DeleteFunc(slices.Clone(hits), func(h string) bool { return !slices.Contains(missing, h) })
+		if len(req) != 1 || t.kind != "synonym" {
+			return "", &problem{sent: "a parameter that may mean several", want: oneOf(hits), tried: true}
+		}
+		hits = req
+	}
+	if !plausible(value, s.props[hits[0]]) {
+		return "", nil
+	}
+	if why := r.guarded(k, hits[0], value); why != "" {
+		return "", &problem{sent: why, want: "the parameter's exact name", near: hits[0]}
+	}
+	return hits[0], nil
+}
+
+// guarded says why a key may not be taken for prop although it means it: on a
+// tool that destroys, consent is not repaired into existence.
+func (r *repairer) guarded(k *keyName, prop string, value *node) string {
+	if !r.destructive {
+		return ""
+	}
+	acts, flag := confirmations[fold(prop)]
+	if !flag {
+		return ""
+	}
+	if k.folded == fold(prop) && !grants(value, acts) {
+		return ""
+	}
+	return "a confirmation under another name"
+}
+
+// grants reports whether a value gives the consent that a flag stands for.
+func grants(value *node, acts bool) bool {
+	yes := value.kind == 'b' && value.raw[0] == 't' || value.kind == 's' && strings.EqualFold(value.str(), "true")
+	no := value.kind == 'b' && value.raw[0] == 'f' || value.kind == 's' && strings.EqualFold(value.str(), "false")
+	if acts {
+		return !no
+	}
+	return !yes
+}
+
+// plausible reports whether a value might fit a property, coerced or not. It
+// keeps lists away from texts and objects away from lists of names.
+func plausible(n *node, s *shape) bool {
+	if s == nil || s.types == 0 || s.union {
+		return true
+	}
+	switch n.kind {
+	case 'a':
+		if s.types&typeArray == 0 {
+			return false
+		}
+		if s.items != nil && s.items.types != 0 {
+			for _, item := range n.items {
+				if item.kind == 'o' && s.items.types&typeObject == 0 {
+					return false
+				}
+			}
+		}
+		return true
+	case 'o':
+		return s.types&typeObject != 0 || s.types&typeArray != 0 && (s.items == nil || s.items.types == 0 || s.items.types&typeObject != 0)
+	case 'n':
+		return s.types&(typeNumber|typeInteger|typeString|typeArray) != 0
+	case 'b':
+		return s.types&(typeBoolean|typeArray) != 0
+	}
+	return true
+}
+
+// residual gives the one key that is left over to the one required property
+// that is missing, if its name is too vague to mean anything else.
+func (r *repairer) residual(n *node, s *shape, path string, unknown *[]*keyName, failed map[string]problem, missing []string) {
+	if len(*unknown) != 1 || len(missing) != 1 {
+		return
+	}
+	k, prop := (*unknown)[0], missing[0]
+	if _, bad := failed[k.name]; bad || len(k.words) != 1 || !residualWords[k.canon[0]] || s.props[prop] == nil {
+		return
+	}
+	value := n.get(k.name)
+	if credentialLike(split(prop)) || r.guarded(k, prop, value) != "" || !plausible(value, s.props[prop]) {
+		return
+	}
+	rename(n, k.name, prop)
+	r.changes = append(r.changes, Change{Path: pointer(path, prop), Kind: "residual", From: k.name})
+	*unknown = nil
+}
+
+func rename(n *node, from, to string) {
+	for i := range n.members {
+		if n.members[i].key == from {
+			n.members[i].key = to
+			n.changed = true
+			return
+		}
+	}
+}
+
+func remove(n *node, key string) {
+	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.key == key })
+	n.changed = true
+}
+
+// nearestKey is the property that a key looks most like, for the answer only.
+func (r *repairer) nearestKey(k *keyName, props []*keyName, n *node) string {
+	best, found := 4, ""
+	for _, p := range props {
+		if n.get(p.name) != nil || credentialLike(p.words) {
+			continue
+		}
+		if shareGroup(k.groups, p.groups) || slices.ContainsFunc(k.canon, func(w string) bool { return slices.Contains(p.canon, w) }) {
+			return p.name
+		}
+		if len(k.folded) <= 64 && len(p.folded) <= 64 {
+			if d := distance(k.folded, p.folded); d < best && d*2 < len(p.folded) {
+				best, found = d, p.name
+			}
+		}
+	}
+	return found
+}
