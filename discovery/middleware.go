@@ -1,0 +1,306 @@
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/wire"
+	"github.com/steadymcp/steady/observe"
+)
+
+// A Resolver finds out what callers mean. Make one with [New]. It may be used
+// by many goroutines and by many servers at once; what it keeps (indexes of
+// lists of tools, resolved schemas, counters) lives as long as it does and is
+// bounded.
+type Resolver struct {
+	settings *settings
+	observer observe.Observer
+	catalogs catalogs
+	schemas  schemas
+	counters counters
+}
+
+// New returns a Resolver. A nil opts means the zero Options.
+func New(opts *Options) *Resolver {
+	s := newSettings(opts)
+	return &Resolver{settings: s, observer: s.Observer}
+}
+
+// Resolve finds the tool that requested means among tools, as the function
+// [Resolve] does, and keeps what it has prepared for the next call with equal
+// tools.
+func (r *Resolver) Resolve(requested string, tools []*mcp.Tool) Resolution {
+	return r.index(tools).resolve(requested, r.settings)
+}
+
+// Middleware returns receiving middleware. It may be called many times.
+//
+// For tools/call it asks the rest of the chain for the list of tools, so that
+// it resolves among what this caller may see, and calls next once with the
+// request to run. For prompts/get and resources/read it does the same with the
+// steps that lose nothing. Everything else passes through.
+func (r *Resolver) Middleware() mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			switch q := req.(type) {
+			case *mcp.CallToolRequest:
+				if q != nil && q.Params != nil {
+					return r.callTool(ctx, next, method, q)
+				}
+			case *mcp.GetPromptRequest:
+				if q != nil && q.Params != nil {
+					return r.getPrompt(ctx, next, method, q)
+				}
+			case *mcp.ReadResourceRequest:
+				if q != nil && q.Params != nil {
+					return r.readResource(ctx, next, method, q)
+				}
+			}
+			res, err := next(ctx, method, req)
+			if err == nil && method == wire.MethodInitialize {
+				r.learn(res)
+			}
+			return res, err
+		}
+	}
+}
+
+// disclosure is what _meta says about a call.
+type disclosure struct {
+	Requested   string   `json:"requested,omitempty"`
+	Resolved    string   `json:"resolved,omitempty"`
+	Step        Step     `json:"step,omitempty"`
+	Notice      string   `json:"notice,omitempty"`
+	Arguments   []Change `json:"arguments,omitempty"`
+	Leaked      []string `json:"leakedMarkup,omitempty"`
+	Suggestions []string `json:"suggestions,omitempty"`
+}
+
+func (r *Resolver) callTool(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.CallToolRequest) (mcp.Result, error) {
+	name := req.Params.Name
+	tools, tool, err := visibleTools(ctx, next, req, name)
+	if err != nil || tool == nil && len(tools) == 0 {
+		return next(ctx, method, req) // without a list there is nothing to go by
+	}
+	r.counters.calls.Add(1)
+	var d disclosure
+	note := ""
+	if tool != nil {
+		r.counters.exact.Add(1)
+		r.observer.Observe(ctx, Exact{Tool: name})
+	} else {
+		res := r.Resolve(name, tools)
+		if res.Tool == "" {
+			return r.miss(ctx, req, res, tools)
+		}
+		tool = find(tools, res.Tool)
+		r.counters.routed.Add(1)
+		r.observer.Observe(ctx, Routed{Requested: shown(name), Tool: res.Tool, Step: res.Step, Reason: res.Reason})
+		d.Requested, d.Resolved, d.Step, d.Notice = shown(name), res.Tool, res.Step, res.Notice
+		if !res.Step.Lossless() {
+			note = fmt.Sprintf("There is no tool named %s; %s was called instead.", quote(name), res.Tool)
+		}
+		if res.Notice != "" {
+			note = strings.TrimSpace(note + " " + res.Notice)
+		}
+	}
+	out, refusal := r.arguments(ctx, req, tool)
+	if refusal != nil {
+		return refusal, nil
+	}
+	d.Arguments, d.Leaked = out.changes, out.leaked
+	if out.note != "" {
+		note = strings.TrimSpace(note + " " + out.note)
+	}
+	if d.Requested == "" && len(d.Arguments) == 0 && len(d.Leaked) == 0 {
+		return next(withRepaired(ctx, req.Params.Arguments), method, req)
+	}
+	params := *req.Params
+	params.Name, params.Arguments = tool.Name, out.arguments
+	changed := *req
+	changed.Params = &params
+	result, err := next(withRepaired(ctx, out.arguments), method, &changed)
+	if err != nil {
+		return result, err
+	}
+	return disclose(result, d, note), nil
+}
+
+// find returns the tool of that name; the resolver's index may hold another
+// server's equal one.
+func find(tools []*mcp.Tool, name string) *mcp.Tool {
+	for _, t := range tools {
+		if t != nil && t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// disclose adds to a result what was rewritten on the way to it.
+func disclose(res mcp.Result, d disclosure, note string) mcp.Result {
+	switch res := res.(type) {
+	case *mcp.CallToolResult:
+		if res == nil {
+			return res
+		}
+		c := wire.WithMeta(res, wire.MetaDiscovery, d)
+		if note != "" && len(c.InputRequests) == 0 {
+			c.Content = append(slices.Clip(c.Content), &mcp.TextContent{Text: note})
+		}
+		return c
+	case *mcp.GetPromptResult:
+		c := *res
+		c.Meta = withMeta(res.Meta, d)
+		return &c
+	case *mcp.ReadResourceResult:
+		c := *res
+		c.Meta = withMeta(res.Meta, d)
+		return &c
+	case nil:
+		return nil
+	default:
+		// Another layer answers with a result of its own, a task for example.
+		res.SetMeta(withMeta(res.GetMeta(), d))
+		return res
+	}
+}
+
+func withMeta(m map[string]any, d disclosure) map[string]any {
+	c := make(map[string]any, len(m)+1)
+	maps.Copy(c, m)
+	c[wire.MetaDiscovery] = d
+	return c
+}
+
+// miss answers a call of a tool that nobody knows.
+func (r *Resolver) miss(ctx context.Context, req *mcp.CallToolRequest, res Resolution, tools []*mcp.Tool) (mcp.Result, error) {
+	name := req.Params.Name
+	d := disclosure{Requested: shown(name)}
+	var near []string
+	for _, c := range res.Candidates {
+		d.Suggestions = append(d.Suggestions, c.Name)
+		if t := find(tools, c.Name); t != nil {
+			near = append(near, summary(t))
+		}
+	}
+	f := errors.NotFound("%s", "There is no tool named "+quote(name))
+	if len(near) > 0 {
+		r.counters.suggested.Add(1)
+		r.observer.Observe(ctx, Suggested{Requested: d.Requested, Names: d.Suggestions, Reason: res.Reason})
+		if res.Reason != "" {
+			f.Because("%s", res.Reason)
+		}
+		f.Next("%s", "call the one that does what you want by its exact name: "+strings.Join(near, "; "))
+	} else {
+		r.counters.missed.Add(1)
+		r.observer.Observe(ctx, Missed{Requested: d.Requested})
+		f.Because("no tool that you can see is near it")
+		if finder := r.finder(tools); finder != "" {
+			f.Next("%s", "look for the tool with "+finder)
+		} else {
+			f.Next("choose a tool from tools/list; if none does what you want, this server cannot do it")
+		}
+	}
+	if r.settings.Strict {
+		return nil, invalidParams(fmt.Sprintf("unknown tool %s: %s", quote(name), f.Error()), d)
+	}
+	return wire.WithMeta(f.Result(req), wire.MetaDiscovery, d), nil
+}
+
+// finder names the tool that looks for tools, if there is one.
+func (r *Resolver) finder(tools []*mcp.Tool) string {
+	for _, t := range tools {
+		if t == nil {
+			continue
+		}
+		words := split(t.Name)
+		if len(words) < 2 {
+			continue
+		}
+		lx := r.settings.lex.words[words[0]]
+		if lx == nil || lx.verb == 0 {
+			continue
+		}
+		v := r.settings.lex.verbs[lx.verb]
+		last, _ := singular(words[len(words)-1])
+		if v.family == "read" && v.sub == "search" && (last == "tool" || last == "endpoint" || last == "api") {
+			return t.Name
+		}
+	}
+	return ""
+}
+
+// summary is a tool in one line: its name, purpose and required arguments.
+func summary(t *mcp.Tool) string {
+	purpose := t.Description
+	if purpose == "" {
+		purpose = t.Title
+	}
+	purpose = firstLine(purpose)
+	var need []string
+	names, required := schemaNames(t.InputSchema)
+	for i, n := range names {
+		if required[i] {
+			need = append(need, plain(n, 40))
+		}
+	}
+	var extra []string
+	if purpose != "" {
+		extra = append(extra, purpose)
+	}
+	if len(need) > 0 {
+		extra = append(extra, "requires "+list(need))
+	}
+	if len(extra) == 0 {
+		return t.Name
+	}
+	return t.Name + " (" + strings.Join(extra, "; ") + ")"
+}
+
+// firstLine is the first sentence of a description, bounded and on one line.
+func firstLine(s string) string {
+	s = strings.TrimSpace(s)
+	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
+		s = s[:i]
+	}
+	if i := strings.Index(s, ". "); i >= 0 {
+		s = s[:i]
+	}
+	return strings.TrimSuffix(plain(s, 120), ".")
+}
+
+// plain is s without what cannot be seen, cut to n characters.
+func plain(s string, n int) string {
+	var b strings.Builder
+	for _, c := range s {
+		if invisible(c) || c == 0x2028 || c == 0x2029 {
+			continue
+		}
+		if n--; n < 0 {
+			b.WriteString("...")
+			break
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// shown is a requested name as it may be shown to anybody.
+func shown(name string) string { return plain(name, 80) }
+
+func invalidParams(message string, data any) *jsonrpc.Error {
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
+	if raw, err := json.Marshal(data); err == nil {
+		e.Data = raw
+	}
+	return e
+}
