@@ -71,6 +71,10 @@ bench: ## benchmarks; the ratios are what counts
 eval-search: ## measure the search of package catalog: SPLIT=<folder of questions> OUT=<folder>
 	go run ./internal/eval/search -split $(SPLIT) -out $(OUT)
 
+.PHONY: eval-discovery
+eval-discovery: ## measure names and arguments on the cases in SPLIT; predictions go to OUT
+	go run ./internal/eval/discovery -split $(SPLIT) -out $(OUT)
+
 .PHONY: tour
 tour: ## the mistakes that servers make, without and with steady
 	go run ./examples/tour

@@ -197,17 +197,17 @@ func (r *Resolver) miss(ctx context.Context, req *mcp.CallToolRequest, res Resol
 		r.counters.suggested.Add(1)
 		r.observer.Observe(ctx, Suggested{Requested: d.Requested, Names: d.Suggestions, Reason: res.Reason})
 		if res.Reason != "" {
-			f.Because("%s", res.Reason)
+			f = f.Because("%s", res.Reason)
 		}
-		f.Next("%s", "call the one that does what you want by its exact name: "+strings.Join(near, "; "))
+		f = f.Next("%s", "call the one that does what you want by its exact name: "+strings.Join(near, "; "))
 	} else {
 		r.counters.missed.Add(1)
 		r.observer.Observe(ctx, Missed{Requested: d.Requested})
-		f.Because("no tool that you can see is near it")
+		f = f.Because("no tool that you can see is near it")
 		if finder := r.finder(tools); finder != "" {
-			f.Next("%s", "look for the tool with "+finder)
+			f = f.Next("%s", "look for the tool with "+finder)
 		} else {
-			f.Next("choose a tool from tools/list; if none does what you want, this server cannot do it")
+			f = f.Next("choose a tool from tools/list; if none does what you want, this server cannot do it")
 		}
 	}
 	if r.settings.Strict {
