@@ -1,0 +1,2 @@
+// Package pagination gives every result an upper bound, and a way to the rest.
+package pagination

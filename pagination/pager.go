@@ -1,0 +1,483 @@
+package pagination
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/internal/wire"
+	"github.com/steadymcp/steady/observe"
+)
+
+// Options configures a [Pager]. The zero value is ready to use.
+type Options struct {
+	// Bounds is how many items a page has; its zero value means 20, at most 50.
+	Bounds
+	// Bytes is how much of the wire a page takes, note included: a page ends
+	// early, with at least one item, before it takes more. If zero or less,
+	// [DefaultBytes]. Under a [Budget] the smaller of the two counts.
+	Bytes int
+	// MaxAge is how long a cursor can be used. If zero or less, 24 hours.
+	MaxAge time.Duration
+	// Keys seal the cursors. If nil, keys that are made at random when the
+	// process starts: cursors then end with the process, and the next page
+	// cannot come from another one.
+	Keys *Keys
+	// Aggregate, if not empty, is the name of a tool that counts or adds up on
+	// the server. A page with more to come points to it.
+	Aggregate string
+	// Principal, if non-nil, names the caller that a cursor belongs to. If nil,
+	// it is the user of the request's token, else the session; on standard
+	// input and output, and over HTTP with neither, every caller is the same.
+	Principal func(mcp.Request) string
+	// Observer receives an event for every cursor that was not followed. If
+	// nil, events go to [log/slog.Default].
+	Observer observe.Observer
+}
+
+func (o *Options) orDefault() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	c.Bounds = c.Bounds.orDefault()
+	if c.Bytes <= 0 {
+		c.Bytes = DefaultBytes
+	}
+	if c.MaxAge <= 0 {
+		c.MaxAge = 24 * time.Hour
+	}
+	if c.Principal == nil {
+		c.Principal = wire.Principal
+	}
+	c.Observer = observe.Or(c.Observer)
+	return c
+}
+
+func (o *Options) keys() *Keys {
+	if o.Keys != nil {
+		return o.Keys
+	}
+	return processKeys()
+}
+
+// A Pager pages through the rows of one source. Q is the query that selects
+// and orders them, T is a row as the tool returns it.
+//
+// The query travels in the cursor: the page after the first is of the query
+// that the first page was of, and the caller need not repeat it. For that, Q
+// is encoded as JSON; fields that are not are taken from the call at hand. The
+// names in that JSON should be those of the tool's parameters, as they are
+// when the tool's input embeds Q: then a call that says something else than
+// its cursor is refused. What a caller may see must not be part of Q: take it
+// from the context or from the request.
+//
+// Make one with [Keyset], [SliceByKey], [Slice], [Seq], [Offset] or
+// [Upstream]. A Pager is safe for concurrent use if its source is.
+type Pager[Q, T any] struct {
+	opts   Options
+	source source[Q, T]
+	count  func(context.Context, Q) (int, error)
+}
+
+// source returns at most n rows from position on; the empty position is the
+// beginning.
+type source[Q, T any] func(ctx context.Context, q Q, position string, n int) (batch[T], error)
+
+type batch[T any] struct {
+	items []T
+	more  bool // whether there are rows behind items
+	// after returns the position behind items[i].
+	after func(i int) (string, error)
+	total *int
+}
+
+// WithTotal returns a copy of p whose pages say how many rows there are, as
+// counted by count.
+func (p *Pager[Q, T]) WithTotal(count func(context.Context, Q) (int, error)) *Pager[Q, T] {
+	c := *p
+	c.count = count
+	return &c
+}
+
+// Page returns one page: what a tool's handler returns. The result carries the
+// page as structured content and the same JSON as text; when there is more to
+// come, a second text ends with the exact next call.
+//
+// A typed handler returns all three values. A handler of raw arguments gets in
+// from [ParseInput] and returns the result and the error. The page is finished:
+// a change to it does not reach the text.
+//
+// A cursor or limit that cannot be followed is a [*errors.Failure], which tells
+// the model what to do; any other error is the source's.
+func (p *Pager[Q, T]) Page(ctx context.Context, req *mcp.CallToolRequest, in Input, query Q) (*mcp.CallToolResult, Page[T], error) {
+	c := call[Q, T]{Pager: p, ctx: ctx, req: req, query: query, tool: "this tool"}
+	if req != nil {
+		if req.Params != nil {
+			c.tool = cmp.Or(req.Params.Name, c.tool)
+			c.arguments = req.Params.Arguments
+		}
+		c.caller = p.opts.Principal(req)
+	}
+	page, note, err := c.page(in)
+	if err != nil {
+		return nil, Page[T]{}, err
+	}
+	data, err := json.Marshal(page)
+	if err != nil {
+		return nil, Page[T]{}, fmt.Errorf("pagination: encoding a page: %w", err)
+	}
+	res := wire.NewToolText(req, string(data))
+	if note != "" {
+		res.Content = append(res.Content, &mcp.TextContent{Text: note})
+	}
+	res.StructuredContent = json.RawMessage(data)
+	if b := bounded(ctx); b != nil && hasLongInteger(string(data)) {
+		exact := string(data)
+		b.exact.Store(&exact)
+	}
+	return res, page, nil
+}
+
+// call is one call of Page.
+type call[Q, T any] struct {
+	*Pager[Q, T]
+	ctx       context.Context
+	req       *mcp.CallToolRequest
+	tool      string
+	caller    string
+	arguments json.RawMessage
+
+	query     Q
+	queryJSON string
+	limit     int
+	position  string
+	first     string // a note about a first page that the caller did not ask for
+}
+
+func (c *call[Q, T]) page(in Input) (Page[T], string, error) {
+	if err := c.begin(in); err != nil {
+		return Page[T]{}, "", err
+	}
+	b, err := c.source(c.ctx, c.query, c.position, c.limit)
+	if err != nil {
+		return Page[T]{}, "", err
+	}
+	if len(b.items) > c.limit {
+		b.items, b.more = b.items[:c.limit], true
+	}
+	kept, err := c.fit(b.items)
+	if err != nil {
+		return Page[T]{}, "", err
+	}
+	b.more = kept > 0 && (b.more || kept < len(b.items))
+	page := Page[T]{Items: b.items[:kept:kept], HasMore: b.more, Total: b.total}
+	if page.Items == nil {
+		page.Items = []T{}
+	}
+	if c.count != nil {
+		total, err := c.count(c.ctx, c.query)
+		if err != nil {
+			return Page[T]{}, "", err
+		}
+		page.Total = &total
+	}
+	if page.HasMore {
+		token, err := c.nextCursor(b, kept)
+		if err != nil {
+			return Page[T]{}, "", err
+		}
+		page.NextCursor = &token
+	}
+	return page, c.note(page), nil
+}
+
+// begin settles limit, query and position.
+func (c *call[Q, T]) begin(in Input) error {
+	if in.Limit < 0 {
+		return limitFailure(strconv.Itoa(in.Limit), c.opts.Bounds)
+	}
+	// Validation has refused more, where there was any.
+	c.limit = min(in.Limit, c.opts.Max)
+	var err error
+	if c.queryJSON, err = encodeQuery(c.query); err != nil {
+		return err
+	}
+	if in.Cursor != "" {
+		if isPlaceholder(in.Cursor) {
+			c.first = fmt.Sprintf("%q is no cursor of %s: this is the first page.", in.Cursor, c.tool)
+		} else if r := c.follow(in.Cursor); r != nil {
+			c.opts.Observer.Observe(c.ctx, CursorRejected{Tool: c.tool, Reason: r.why})
+			return r.failure
+		}
+	}
+	if c.limit == 0 {
+		c.limit = c.opts.Limit
+	}
+	return nil
+}
+
+// follow takes over what the cursor says.
+func (c *call[Q, T]) follow(token string) *rejectedCursor {
+	from, r := c.opts.openCursor(token, c.tool, c.caller)
+	if r != nil {
+		return r
+	}
+	sent := c.sent()
+	if from.digested {
+		if from.query != digestQuery(c.queryJSON) {
+			return rejected(CursorConflict, c.tool, "The cursor belongs to other filters than this call has").
+				next("repeat the filters of the first call exactly, they are too long to travel in the cursor; or leave cursor out to start anew")
+		}
+	} else {
+		if r := c.conflict(sent, from.query); r != nil {
+			return r
+		}
+		query := c.query
+		clearEncoded(reflect.ValueOf(&query).Elem())
+		if err := json.Unmarshal([]byte(from.query), &query); err != nil {
+			// Sealed by an older version of the program, with another Q.
+			return rejected(CursorDamaged, c.tool, "The cursor was made by another version of the server")
+		}
+		c.query, c.queryJSON = query, from.query
+	}
+	c.position = from.position
+	// The schema's default fills in a limit that the caller has not sent.
+	if _, ok := sent["limit"]; !ok && sent != nil || c.limit == 0 {
+		c.limit = min(from.limit, c.opts.Max)
+	}
+	return nil
+}
+
+func (r *rejectedCursor) next(format string, args ...any) *rejectedCursor {
+	r.failure.Next(format, args...)
+	return r
+}
+
+// sent returns the arguments that the caller has really sent, by name: not
+// those that a schema's default has filled in, and not those that hold
+// nothing, as models write that fill in every parameter. It is nil if that is
+// not known.
+func (c *call[Q, T]) sent() map[string]string {
+	s := trimSpace(string(c.arguments))
+	if !isComposite(s) || s[0] != '{' {
+		return nil
+	}
+	sent := map[string]string{}
+	for w := walk(s); w.next(); {
+		switch w.value {
+		case "null", `""`, "[]", "{}":
+		default:
+			sent[unquote(w.key)] = w.value
+		}
+	}
+	return sent
+}
+
+// conflict refuses a call whose arguments say something else than its cursor.
+func (c *call[Q, T]) conflict(sent map[string]string, travelled string) *rejectedCursor {
+	then, now := members(travelled), members(c.queryJSON)
+	for w := walk(orEmpty(string(c.arguments))); w.next(); {
+		name := unquote(w.key)
+		value, ok := sent[name]
+		before, known := then[name]
+		if current, in := now[name]; in {
+			value, known = current, true
+		}
+		if !ok || !known || sameJSON(orNull(before), value) || before == "" && isZeroJSON(value) {
+			continue
+		}
+		r := rejected(CursorConflict, c.tool, "The cursor belongs to a call with %s, and this one says %s = %s",
+			is(name, before), name, shorten(value, 60))
+		return r.next("leave %s out to go on with the next page, or leave cursor out to start anew", name)
+	}
+	return nil
+}
+
+func is(name, value string) string {
+	if value == "" {
+		return "no " + name
+	}
+	return name + " = " + shorten(value, 60)
+}
+
+func orNull(s string) string  { return cmp.Or(s, "null") }
+func orEmpty(s string) string { return cmp.Or(trimSpace(s), "{}") }
+
+func isZeroJSON(value string) bool {
+	switch value {
+	case "null", "false", "0", `""`, "[]", "{}":
+		return true
+	}
+	return false
+}
+
+// members returns the members of an object by name; of anything else, none.
+func members(s string) map[string]string {
+	m := map[string]string{}
+	if !isComposite(s) || s[0] != '{' {
+		return m
+	}
+	for w := walk(s); w.next(); {
+		m[unquote(w.key)] = w.value
+	}
+	return m
+}
+
+// encodeQuery returns the query as JSON, without the parameters of [Input] in
+// case that the query is a tool's whole input.
+func encodeQuery(query any) (string, error) {
+	data, err := json.Marshal(query)
+	if err != nil {
+		return "", fmt.Errorf("pagination: encoding the query: %w", err)
+	}
+	s := string(data)
+	if s[0] != '{' {
+		return s, nil
+	}
+	kept := []byte{'{'}
+	for w := walk(s); w.next(); {
+		if w.key == `"limit"` || w.key == `"cursor"` {
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(append(append(kept, w.key...), ':'), w.value...)
+	}
+	return string(append(kept, '}')), nil
+}
+
+// clearEncoded sets to zero what encoding/json reads into v, and leaves the
+// rest: unexported fields, and those tagged "-".
+func clearEncoded(v reflect.Value) {
+	if v.Kind() != reflect.Struct || v.Addr().Type().Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		if v.CanSet() {
+			v.SetZero()
+		}
+		return
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		// The exported fields of an embedded struct are read even where the
+		// struct's own name is unexported.
+		if field.Tag.Get("json") != "-" && (field.IsExported() || field.Anonymous) {
+			clearEncoded(v.Field(i))
+		}
+	}
+}
+
+func digestQuery(query string) string {
+	d := digestOf(query)
+	return string(d[:])
+}
+
+// nextCursor seals where the page after b.items[:kept] begins.
+func (c *call[Q, T]) nextCursor(b batch[T], kept int) (string, error) {
+	position, err := b.after(kept - 1)
+	if err != nil {
+		return "", err
+	}
+	if position == c.position {
+		return "", fmt.Errorf("pagination: %s: the page after this one would begin where this one does", c.tool)
+	}
+	next := content{
+		issued:   time.Now(),
+		tool:     digestOf(c.tool),
+		caller:   digestOf(c.caller),
+		limit:    c.limit,
+		query:    c.queryJSON,
+		position: position,
+	}
+	if len(next.query) > maxQuery {
+		next.digested, next.query = true, digestQuery(next.query)
+	}
+	encoded := next.encode()
+	if len(encoded) > maxContent {
+		return "", fmt.Errorf("pagination: %s: a position of %d bytes does not fit in a cursor", c.tool, len(position))
+	}
+	return c.opts.keys().seal(encoded), nil
+}
+
+// fit returns how many of items go into the page: all, or as many as its bytes
+// allow, but at least one.
+func (c *call[Q, T]) fit(items []T) (int, error) {
+	room := c.opts.Bytes
+	if b := bounded(c.ctx); b != nil {
+		room = min(room, b.limit)
+	}
+	// The cursor stands in the structured content, in its text and in the next
+	// call; the arguments in the last.
+	cursor := (min(len(c.queryJSON), maxQuery) + sealSize + contentHeader + 64) * 4 / 3
+	room -= envelope + noteRoom + 3*cursor + 2*min(len(c.arguments), maxRepeated)
+	for i, item := range items {
+		data, err := json.Marshal(item)
+		if err != nil {
+			return 0, fmt.Errorf("pagination: encoding an item: %w", err)
+		}
+		room -= bothCosts.cost(view(data), math.MaxInt) + bothCosts.cost(",", 1)
+		if room < 0 && i > 0 {
+			return i, nil
+		}
+	}
+	return len(items), nil
+}
+
+// maxRepeated is the longest arguments that the next call repeats, in bytes.
+const maxRepeated = 4096
+
+// note is the text beside the JSON. It ends with the next call if there is one.
+func (c *call[Q, T]) note(page Page[T]) string {
+	var b strings.Builder
+	b.WriteString(c.first)
+	if page.NextCursor == nil {
+		return b.String()
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	if page.Total != nil {
+		fmt.Fprintf(&b, "%s of %s items. ", grouped(len(page.Items)), grouped(*page.Total))
+	} else {
+		fmt.Fprintf(&b, "%s items, and there are more. ", grouped(len(page.Items)))
+	}
+	if c.opts.Aggregate != "" {
+		fmt.Fprintf(&b, "To count or add up over all of them, call %s instead of reading every page. ", c.opts.Aggregate)
+	}
+	fmt.Fprintf(&b, "For the next page, call %s with %s", c.tool, c.nextArguments(*page.NextCursor))
+	return b.String()
+}
+
+// nextArguments returns this call's arguments with the next cursor: whatever
+// the tool requires is among them.
+func (c *call[Q, T]) nextArguments(cursor string) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	s := orEmpty(string(c.arguments))
+	if len(s) <= maxRepeated && isComposite(s) && s[0] == '{' {
+		for w := walk(s); w.next(); {
+			if unquote(w.key) != "cursor" {
+				b.WriteString(w.key + ":" + w.value + ",")
+			}
+		}
+	}
+	b.WriteString(`"cursor":"` + cursor + `"}`)
+	return b.String()
+}
+
+// grouped formats n with commas: 1,234,567.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
