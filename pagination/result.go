@@ -419,7 +419,7 @@ func (d *draft) cutStructured(costs *costs, room int) (string, []cut, bool) {
 // fitBlocks puts as many blocks into d.blocks as fit in room, in order. The
 // first text that does not fit is cut, and what follows is left out.
 func (d *draft) fitBlocks(blocks []mcp.Content, mirror, room int) {
-	left := 0
+	left, lost := 0, 0
 	for i, b := range blocks {
 		if i == mirror {
 			d.blocks = append(d.blocks, b) // counted with the structured content
@@ -439,9 +439,10 @@ func (d *draft) fitBlocks(blocks []mcp.Content, mirror, room int) {
 			}
 		}
 		left++
+		lost += max(heldBytes(b), 1)
 	}
 	if left > 0 {
-		d.cuts = append(d.cuts, cut{unit: unitBlocks, shown: len(blocks) - left, total: len(blocks), lost: left, block: len(blocks) - left})
+		d.cuts = append(d.cuts, cut{unit: unitBlocks, shown: len(blocks) - left, total: len(blocks), lost: lost, block: len(blocks) - left})
 	}
 }
 

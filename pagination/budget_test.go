@@ -1,0 +1,520 @@
+package pagination
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/mcptest"
+	"github.com/steadymcp/steady/internal/wire"
+	"github.com/steadymcp/steady/observe"
+)
+
+// bare is the input schema of a tool that takes anything.
+var bare = json.RawMessage(`{"type":"object"}`)
+
+// answer is a raw handler that always returns a copy of res.
+func answer(res *mcp.CallToolResult) mcp.ToolHandler {
+	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := *res
+		return &c, nil
+	}
+}
+
+// serve returns a server with one tool, "list", behind a budget.
+func serve(opts *BudgetOptions, tool *mcp.Tool, h mcp.ToolHandler) *mcp.Server {
+	if opts == nil {
+		opts = &BudgetOptions{}
+	}
+	if opts.Observer == nil {
+		opts.Observer = observe.Discard
+	}
+	if tool == nil {
+		tool = &mcp.Tool{InputSchema: bare}
+	}
+	tool.Name = "list"
+	server := mcptest.Server()
+	server.AddTool(tool, h)
+	b := NewBudget(opts)
+	b.Install(server)
+	server.AddReceivingMiddleware(b.Middleware())
+	return server
+}
+
+func callTool(t require.TestingT, cs *mcp.ClientSession, name string, arguments any) *mcp.CallToolResult {
+	res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: name, Arguments: arguments})
+	require.NoError(t, err)
+	return res
+}
+
+// both runs a test at both revisions of the protocol.
+func both(t *testing.T, f func(t *testing.T, revision string)) {
+	for _, revision := range mcptest.Revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			f(t, revision)
+		})
+	}
+}
+
+type order struct {
+	ID    string `json:"id"`
+	Lines []line `json:"lines"`
+	Note  string `json:"note,omitempty"`
+}
+
+type line struct {
+	SKU      string `json:"sku"`
+	Quantity int    `json:"quantity"`
+}
+
+type orders struct {
+	Total  int     `json:"total"`
+	Orders []order `json:"orders"`
+}
+
+func someOrders(n int) orders {
+	o := orders{Total: n, Orders: make([]order, n)}
+	for i := range o.Orders {
+		o.Orders[i] = order{ID: fmt.Sprintf("ORD-%d", i+1), Note: "für <Ärzte> & „Söhne“", Lines: []line{{"SKU-1", i}, {"SKU-2", 2}, {"SKU-3", 3}}}
+	}
+	return o
+}
+
+// TestCutTypedResult is the everyday case: a typed handler that returns it all.
+func TestCutTypedResult(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, revision string) {
+		var events []observe.Event
+		server := mcptest.Server()
+		mcp.AddTool(server, &mcp.Tool{Name: "list"}, func(context.Context, *mcp.CallToolRequest, struct {
+			Status string `json:"status,omitempty"`
+			Limit  int    `json:"limit,omitempty"`
+		}) (*mcp.CallToolResult, orders, error) {
+			return nil, someOrders(5000), nil
+		})
+		server.AddReceivingMiddleware(NewBudget(&BudgetOptions{Observer: observe.Func(func(_ context.Context, e observe.Event) { events = append(events, e) })}).Middleware())
+		res := callTool(t, mcptest.Connect(t, server, revision), "list", nil)
+
+		require.False(t, res.IsError)
+		require.LessOrEqual(t, len(marshal(t, res)), DefaultBytes)
+		require.Greater(t, len(marshal(t, res)), DefaultBytes-3000, "the room is used")
+		var got orders
+		text := res.Content[0].(*mcp.TextContent).Text
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
+		require.Equal(t, 5000, got.Total)
+		require.Equal(t, someOrders(5000).Orders[:len(got.Orders)], got.Orders)
+		require.JSONEq(t, text, marshal(t, res.StructuredContent))
+		note := res.Content[1].(*mcp.TextContent).Text
+		require.Regexp(t, `^This result was cut: it has 1\.\d MB, and at most 80 kB can be sent\. Shown: \d+ of 5,000 items of /orders\. Call list again with limit = \d+ or less, or ask for less, with limit, status\.$`, note)
+		facts := res.Meta[wire.MetaBudget].(map[string]any)
+		require.EqualValues(t, len(got.Orders), facts["shown"])
+		require.EqualValues(t, 5000, facts["total"])
+		require.Equal(t, "/orders", facts["path"])
+		require.Len(t, events, 1)
+		e := events[0].(Cut)
+		require.Equal(t, Cut{Tool: "list", Bytes: e.Bytes, Limit: DefaultBytes, Shown: len(got.Orders), Total: 5000, Unit: unitItems}, e)
+	})
+}
+
+func TestUnderBudgetIsUntouched(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, res := range []mcp.Result{
+		&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ok"}}, StructuredContent: json.RawMessage(` {"a" : 1} `)},
+		&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("a", 70_000)}}},
+		&mcp.CallToolResult{},
+		&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("a", 900_000)}}, InputRequests: mcp.InputRequestMap{}}, // asks for input
+		&mcp.ListToolsResult{},
+		&mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "ok"}}},
+		&mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: strings.Repeat("a", 900_000)}}, InputRequests: mcp.InputRequestMap{}},
+		(*mcp.CallToolResult)(nil),
+		(*mcp.ReadResourceResult)(nil),
+		&taskResult{Handle: strings.Repeat("a", 900_000)},
+		nil,
+	} {
+		h := NewBudget(nil).Middleware()(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
+		for _, req := range []mcp.Request{
+			&mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "list"}}, &mcp.CallToolRequest{}, (*mcp.CallToolRequest)(nil),
+			&mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "x:y"}}, &mcp.ReadResourceRequest{}, (*mcp.ReadResourceRequest)(nil),
+			&mcp.ListToolsRequest{},
+		} {
+			got, err := h(ctx, "any", req)
+			require.NoError(t, err)
+			require.True(t, got == res, "%T %T", req, res)
+		}
+	}
+	boom := errors.Refused("no")
+	h := NewBudget(nil).Middleware()(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, boom })
+	for _, req := range []mcp.Request{request(nil), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{}}} {
+		_, err := h(ctx, "any", req)
+		require.Equal(t, error(boom), err)
+	}
+}
+
+// taskResult is what some other middleware may answer a call with.
+type taskResult struct {
+	mcp.ResultBase
+	Handle string
+}
+
+// TestCutIsValid: whatever a handler returns and whatever the budget is, the
+// answer fits, says so, and, unless it is an error, fits the output schema.
+func TestCutIsValid(t *testing.T) {
+	t.Parallel()
+	var value any
+	var blocks []mcp.Content
+	var isError bool
+	schema := &jsonschema.Schema{Type: "object", Required: []string{"a", "rows"}, Properties: map[string]*jsonschema.Schema{
+		"rows": {Type: "array", MinItems: jsonschema.Ptr(2)},
+		"code": {Type: "string", MaxLength: jsonschema.Ptr(90)},
+	}}
+	resolved, err := schema.Resolve(nil)
+	require.NoError(t, err)
+	sizes := map[string]int{}
+	for _, n := range []int{1, 4000, 6000, 9000, 15_000, 30_000} {
+		sizes[fmt.Sprint("list", n)] = n
+	}
+	server := mcptest.Server()
+	for name := range sizes {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: bare, OutputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: blocks, StructuredContent: value, IsError: isError}, nil
+		})
+	}
+	server.AddReceivingMiddleware(NewBudget(&BudgetOptions{PerTool: sizes, Observer: observe.Discard}).Middleware())
+	sessions := map[string]*mcp.ClientSession{}
+	for _, revision := range mcptest.Revisions {
+		sessions[revision] = mcptest.Connect(t, server, revision)
+	}
+	names := []string{"list1", "list4000", "list6000", "list9000", "list15000", "list30000"}
+	cut, refused := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		value = map[string]any{
+			"a":    jsonValue(2).Draw(rt, "a"),
+			"rows": rapid.SliceOfN(jsonValue(3), 2, 60).Draw(rt, "rows"),
+			"code": strings.Repeat("c", rapid.IntRange(0, 90).Draw(rt, "code")),
+		}
+		raw := marshal(rt, value)
+		isError = rapid.IntRange(0, 9).Draw(rt, "error") == 0
+		blocks = rapid.SliceOfN(block(), 0, 4).Draw(rt, "blocks")
+		if rapid.Bool().Draw(rt, "mirror") {
+			blocks = append(blocks, &mcp.TextContent{Text: raw})
+		}
+		if rapid.Bool().Draw(rt, "raw") {
+			value = json.RawMessage(raw)
+		}
+		name := rapid.SampledFrom(names).Draw(rt, "tool")
+		limit := max(sizes[name], 2048)
+		revision := rapid.SampledFrom(mcptest.Revisions).Draw(rt, "revision")
+		whole := len(marshal(rt, &mcp.CallToolResult{Content: blocks, StructuredContent: value, IsError: isError}))
+		res := callTool(rt, sessions[revision], name, nil)
+		onWire := marshal(rt, res)
+		require.LessOrEqual(rt, len(onWire), limit)
+		if whole <= limit-envelope-100 {
+			require.Equal(rt, isError, res.IsError)
+			require.NotContains(rt, res.Meta, wire.MetaBudget)
+			return
+		}
+		text := mcptest.Text(res)
+		if res.IsError && !isError {
+			refused++
+			require.Nil(rt, res.StructuredContent)
+			require.Contains(rt, text, "ask for less")
+			return
+		}
+		if _, ok := res.Meta[wire.MetaBudget]; !ok {
+			require.True(rt, isError || whole <= limit)
+			return
+		}
+		cut++
+		require.Contains(rt, text, "This result was cut")
+		if !isError {
+			require.True(rt, fitsSchema(marshal(rt, res.StructuredContent), resolved))
+		}
+		if mirrorOf(blocks, raw) >= 0 && !isError {
+			require.GreaterOrEqual(rt, mirrorOf(res.Content, marshal(rt, res.StructuredContent)), 0, "the text agrees")
+		}
+	})
+	t.Logf("%d cut, %d refused", cut, refused)
+}
+
+func TestCutBlocks(t *testing.T) {
+	t.Parallel()
+	image := &mcp.ImageContent{Data: make([]byte, 100_000), MIMEType: "image/png"}
+	text := func(n int) *mcp.TextContent { return &mcp.TextContent{Text: strings.Repeat("a line of text\n", n)} }
+	for _, tt := range []struct {
+		name string
+		res  *mcp.CallToolResult
+		want []string // prefixes of the blocks
+	}{
+		{"long text", &mcp.CallToolResult{Content: []mcp.Content{text(10_000)}},
+			[]string{"a line of text\n", "This result was cut: it has 160 kB, and at most 80 kB can be sent. Shown: 73,"}},
+		{"JSON text stays JSON", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: marshal(t, someOrders(2000))}}},
+			[]string{`{"total":2000,"orders":[{"id":"ORD-1"`, "This result was cut: it has 4"}},
+		{"an image", &mcp.CallToolResult{Content: []mcp.Content{text(1), image}},
+			[]string{"a line of text\n", "[an image (image/png, 100 kB) was left out: the result is too large]", "This result was cut: it has 133 kB, and at most 80 kB can be sent. Left out: an image (image/png, 100 kB)."}},
+		{"an image and a small one", &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: make([]byte, 9000)}, image}},
+			[]string{"image", "[an image (image/png, 100 kB) was left out", "This result was cut"}},
+		{"a sound", &mcp.CallToolResult{Content: []mcp.Content{&mcp.AudioContent{Data: image.Data, MIMEType: "audio/wav"}}},
+			[]string{"[a sound (audio/wav, 100 kB) was left out", "This result was cut"}},
+		{"an embedded resource", &mcp.CallToolResult{Content: []mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a.bin", Blob: image.Data}}}},
+			[]string{"[the resource file:///a.bin (100 kB) was left out", "This result was cut"}},
+		{"base64 in text", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("aB3/", 25_000)}}},
+			[]string{"[base64 text of 100 kB was left out]", "This result was cut"}}, // B166
+		{"many blocks", &mcp.CallToolResult{Content: []mcp.Content{text(2000), text(2000), text(2000), text(2000)}},
+			[]string{"a line", "a line", "a line", "This result was cut: it has 128 kB, and at most 80 kB can be sent. Shown: 3 of 4 blocks. It was shortened in 1 more place."}},
+		{"many links", &mcp.CallToolResult{Content: links(3000)}, nil},
+		{"an error", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{text(10_000)}},
+			[]string{"a line of text\n", "This result was cut"}},
+		{"_meta", &mcp.CallToolResult{Content: []mcp.Content{text(1)}, Meta: mcp.Meta{"huge": strings.Repeat("a", 100_000)}},
+			[]string{"a line of text\n", "This result was cut: it has 100 kB, and at most 80 kB can be sent. Left out: _meta of 100 kB."}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, revision string) {
+				res := callTool(t, mcptest.Connect(t, serve(nil, nil, answer(tt.res)), revision), "list", nil)
+				require.LessOrEqual(t, len(marshal(t, res)), DefaultBytes)
+				require.Equal(t, tt.res.IsError, res.IsError)
+				require.NotContains(t, res.Meta, "huge")
+				for i, want := range tt.want {
+					got := "image"
+					if c, ok := res.Content[i].(*mcp.TextContent); ok {
+						got = c.Text
+					}
+					require.Truef(t, strings.HasPrefix(got, want), "block %d: %.200s", i, got)
+					if strings.HasPrefix(want, "{") {
+						require.True(t, json.Valid([]byte(got)))
+					}
+				}
+				if tt.want != nil {
+					require.Len(t, res.Content, len(tt.want))
+				}
+			})
+		})
+	}
+}
+
+func links(n int) []mcp.Content {
+	var out []mcp.Content
+	for i := range n {
+		out = append(out, &mcp.ResourceLink{URI: fmt.Sprintf("https://example.com/%d", i), Name: "a page"})
+	}
+	return out
+}
+
+// TestCannotBeMadeValid: the schema wants more items than fit.
+func TestCannotBeMadeValid(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, revision string) {
+		tool := &mcp.Tool{
+			InputSchema:  json.RawMessage(`{"type":"object","properties":{"region":{"type":"string"},"from":{"type":"string"}},"required":["from"]}`),
+			OutputSchema: json.RawMessage(`{"type":"object","properties":{"orders":{"type":"array","minItems":5000}}}`),
+		}
+		server := serve(nil, tool, answer(&mcp.CallToolResult{StructuredContent: someOrders(5000)}))
+		res := callTool(t, mcptest.Connect(t, server, revision), "list", map[string]any{"from": "2026"})
+		require.True(t, res.IsError)
+		require.Nil(t, res.StructuredContent)
+		require.Equal(t, "The result of list has 852 kB; at most 80 kB can be sent. Reason: a shorter version of it would not be a valid result. Next: ask for less, with region.", mcptest.Text(res))
+		require.Equal(t, "invalid_input", res.Meta[wire.MetaError].(map[string]any)["kind"])
+	})
+}
+
+// TestStringsThatSchemasConstrain stay whole: items go instead.
+func TestStringsThatSchemasConstrain(t *testing.T) {
+	t.Parallel()
+	tool := &mcp.Tool{InputSchema: bare, OutputSchema: json.RawMessage(`{"properties":{"rows":{"items":{"properties":{"hash":{"type":"string","pattern":"^[0-9a-f]*$"}}}}}}`)}
+	res := callTool(t, mcptest.Connect(t, serve(nil, tool, answer(&mcp.CallToolResult{
+		StructuredContent: map[string]any{"rows": []any{map[string]any{"hash": strings.Repeat("0", 90_000)}, 1}},
+	})), ""), "list", nil)
+	require.JSONEq(t, `{"rows":[]}`, marshal(t, res.StructuredContent))
+}
+
+// TestReplacedTool: the schema that counts is the one that is listed now.
+func TestReplacedTool(t *testing.T) {
+	t.Parallel()
+	whole := answer(&mcp.CallToolResult{StructuredContent: map[string]any{"a": strings.Repeat("a", 200_000)}})
+	tool := func(schema string) *mcp.Tool {
+		return &mcp.Tool{Name: "list", InputSchema: bare, OutputSchema: json.RawMessage(schema)}
+	}
+	server := serve(nil, tool(`{"type":"object"}`), whole)
+	cs := mcptest.Connect(t, server, "")
+	require.False(t, callTool(t, cs, "list", nil).IsError)
+	server.AddTool(tool(`{"properties":{"a":{"minLength":200000}}}`), whole)
+	require.True(t, callTool(t, cs, "list", nil).IsError)
+	server.AddTool(tool(`{"$schema":"http://example.com/dialect","properties":{"a":{"minLength":200000}}}`), whole)
+	require.False(t, callTool(t, cs, "list", nil).IsError, "a dialect that nobody here can read forbids nothing")
+}
+
+// TestPagedToolList: the tool is found on whatever page it is listed.
+func TestPagedToolList(t *testing.T) {
+	t.Parallel()
+	server := mcp.NewServer(&mcp.Implementation{Name: "test"}, &mcp.ServerOptions{PageSize: 2})
+	for i := range 9 {
+		server.AddTool(&mcp.Tool{Name: fmt.Sprint("a", i), InputSchema: bare}, answer(&mcp.CallToolResult{}))
+	}
+	server.AddTool(&mcp.Tool{Name: "list", InputSchema: bare, OutputSchema: json.RawMessage(`{"properties":{"a":{"minLength":200000}}}`)},
+		answer(&mcp.CallToolResult{StructuredContent: map[string]any{"a": strings.Repeat("a", 200_000)}}))
+	server.AddReceivingMiddleware(NewBudget(&BudgetOptions{Observer: observe.Discard}).Middleware())
+	require.True(t, callTool(t, mcptest.Connect(t, server, ""), "list", nil).IsError)
+}
+
+// TestFarAboveTheCeiling: refused by its size alone (B170).
+func TestFarAboveTheCeiling(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, revision string) {
+		for name, res := range map[string]*mcp.CallToolResult{
+			"text":       {Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("a", 900_000)}}},
+			"raw":        {StructuredContent: json.RawMessage(`"` + strings.Repeat("a", 900_000) + `"`)},
+			"a Go value": {StructuredContent: someOrders(20_000)},
+			"an image":   {Content: []mcp.Content{&mcp.ImageContent{Data: make([]byte, 900_000)}}},
+		} {
+			var events []observe.Event
+			opts := &BudgetOptions{Ceiling: 100_000, Observer: observe.Func(func(_ context.Context, e observe.Event) { events = append(events, e) })}
+			got := callTool(t, mcptest.Connect(t, serve(opts, nil, answer(res)), revision), "list", nil)
+			require.True(t, got.IsError, name)
+			require.Contains(t, mcptest.Text(got), "The result of list has more than 800 kB; at most 80 kB can be sent. Reason: that is more than the server will look at. Next: ask for less", name)
+			require.Len(t, events, 1)
+			require.IsType(t, Refused{}, events[0])
+		}
+	})
+}
+
+func TestCeiling(t *testing.T) {
+	t.Parallel()
+	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("a line of text\n", 20_000)}}}
+	for _, tt := range []struct{ bytes, want int }{{NoBudget, 100_000}, {1 << 40, 100_000}, {50_000, 50_000}, {0, 80_000}, {1, 2048}, {math.MinInt, 100_000}} {
+		got := callTool(t, mcptest.Connect(t, serve(&BudgetOptions{Bytes: tt.bytes, Ceiling: 100_000}, nil, answer(res)), ""), "list", nil)
+		require.LessOrEqual(t, len(marshal(t, got)), tt.want)
+		require.Greater(t, len(marshal(t, got)), tt.want/3)
+		require.False(t, got.IsError)
+	}
+	require.Equal(t, minBytes, NewBudget(&BudgetOptions{Ceiling: 5}).toolLimit("any"))
+	require.Equal(t, 7000, NewBudget(&BudgetOptions{PerTool: map[string]int{"list": 7000}}).toolLimit("list"))
+	require.Equal(t, DefaultBytes, NewBudget(&BudgetOptions{PerTool: map[string]int{"list": 0}}).toolLimit("list"))
+}
+
+// TestHints: how to get the rest depends on what the tool takes.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, properties, arguments, more, want string
+	}{
+		{"nothing", ``, `{}`, ``, `To see the rest, ask for less: a filter, a shorter range, fewer fields\.$`},
+		{"a filter", `"status":{}`, `{}`, ``, `To see the rest, ask for less, with status\.$`},
+		{"a limit", `"page_size":{"type":"integer"}`, `{}`, ``, `Call list again with page_size = \d+ or less`},
+		{"an offset", `"offset":{"type":"integer"},"limit":{"type":"integer"}`, `{"offset":1000}`, ``, `For the rest, call list again with offset = 1\d\d\d\.$`},
+		{"an offset out of range", `"skip":{"type":"integer"}`, `{"skip":1e300}`, ``, `To see the rest, ask for less, with skip\.$`},
+		{"a cursor of its own", `"limit":{"type":"integer"},"cursor":{"type":"string"}`, `{}`, `"next_cursor":"x",`, `Its cursor continues behind all 3,000, so call list again with the same arguments and limit = \d+ to miss nothing\.$`},
+	} {
+		tool := &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{` + tt.properties + `}}`)}
+		raw := `{` + tt.more + `"orders":` + marshal(t, someOrders(3000).Orders) + `}`
+		server := serve(nil, tool, answer(&mcp.CallToolResult{StructuredContent: json.RawMessage(raw)}))
+		res := callTool(t, mcptest.Connect(t, server, ""), "list", json.RawMessage(tt.arguments))
+		require.Regexp(t, tt.want, mcptest.Text(res), tt.name)
+	}
+}
+
+func TestResources(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, revision string) {
+		for _, tt := range []struct {
+			name string
+			in   []*mcp.ResourceContents
+			want []string
+		}{
+			{"small", []*mcp.ResourceContents{{Text: "hello"}}, []string{"hello"}},
+			{"text", []*mcp.ResourceContents{{Text: strings.Repeat("a line of text\n", 10_000)}}, []string{"a line of text\n", "[This resource was cut: it has 160 kB, and at most 80 kB can be sent. Shown: 7"}},
+			{"JSON", []*mcp.ResourceContents{{Text: marshal(t, someOrders(2000)), MIMEType: "application/json"}}, []string{`{"total":2000,"orders":[`, "[This resource was cut: it has 4"}},
+			{"blob", []*mcp.ResourceContents{{Blob: make([]byte, 100_000), MIMEType: "image/png"}, {Text: "hello"}}, []string{"[A blob (image/png, 100 kB) was left out: the resource is too large]", "hello", "[This resource was cut: it has 133 kB, and at most 80 kB can be sent. Shown: 1 of 2 blocks.]"}},
+			{"far too much", []*mcp.ResourceContents{{Text: strings.Repeat("a", 35<<20)}}, []string{"[This resource was cut: it has 36 MB, and at most 80 kB can be sent. Shown: 0 of 1 blocks.]"}},
+		} {
+			server := mcptest.Server()
+			server.AddResource(&mcp.Resource{URI: "file:///a", Name: "a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+				return &mcp.ReadResourceResult{Contents: tt.in}, nil
+			})
+			server.AddReceivingMiddleware(NewBudget(&BudgetOptions{Observer: observe.Discard}).Middleware())
+			res, err := mcptest.Connect(t, server, revision).ReadResource(context.Background(), &mcp.ReadResourceParams{URI: "file:///a"})
+			require.NoError(t, err, tt.name)
+			require.LessOrEqual(t, len(marshal(t, res)), DefaultBytes, tt.name)
+			require.Len(t, res.Contents, len(tt.want), tt.name)
+			for i, want := range tt.want {
+				require.Truef(t, strings.HasPrefix(res.Contents[i].Text, want), "%s: %.200s", tt.name, res.Contents[i].Text)
+				if strings.HasPrefix(want, "{") {
+					require.True(t, json.Valid([]byte(res.Contents[i].Text)))
+				}
+			}
+		}
+	})
+}
+
+// TestPageUnderBudget: a page whose rows are long ends early instead of being
+// cut, and its large integers keep their digits although the SDK rounds them.
+func TestPageUnderBudget(t *testing.T) {
+	t.Parallel()
+	type big struct {
+		ID   int64  `json:"id"`
+		Text string `json:"text"`
+	}
+	all := make([]big, 100)
+	for i := range all {
+		all[i] = big{ID: 9_007_199_254_740_993 + int64(i), Text: strings.Repeat("é", 2000)}
+	}
+	p := SliceByKey(func(context.Context, struct{}) ([]big, error) { return all, nil }, func(b big) int64 { return b.ID }, &Options{Bounds: Bounds{Limit: 50}})
+	both(t, func(t *testing.T, revision string) {
+		server := mcptest.Server()
+		mcp.AddTool(server, Tool[Input](&mcp.Tool{Name: "list"}, p), func(ctx context.Context, req *mcp.CallToolRequest, in Input) (*mcp.CallToolResult, Page[big], error) {
+			return p.Page(ctx, req, in, struct{}{})
+		})
+		server.AddReceivingMiddleware(NewBudget(&BudgetOptions{Bytes: 30_000, Observer: observe.Discard}).Middleware())
+		cs := mcptest.Connect(t, server, revision)
+		var got []big
+		var last Page[big]
+		for b, err := range Walk(context.Background(), func(_ context.Context, cursor string) (Page[big], error) {
+			arguments := map[string]any{}
+			if cursor != "" {
+				arguments["cursor"] = cursor
+			}
+			res := callTool(t, cs, "list", arguments)
+			require.False(t, res.IsError, mcptest.Text(res))
+			require.LessOrEqual(t, len(marshal(t, res)), 30_000)
+			require.NotContains(t, res.Meta, wire.MetaBudget, "nothing was cut")
+			last = Page[big]{}
+			return last, json.Unmarshal([]byte(res.Content[0].(*mcp.TextContent).Text), &last)
+		}) {
+			require.NoError(t, err)
+			got = append(got, b)
+		}
+		require.Equal(t, all, got)
+	})
+}
+
+// TestExactIntegers: see [restoreExact].
+func TestExactIntegers(t *testing.T) {
+	t.Parallel()
+	exact := `{"items":[{"id":9007199254740993}],"next_cursor":null,"has_more":false}`
+	rounded := `{"has_more":false,"items":[{"id":9007199254740992}],"next_cursor":null}`
+	for _, tt := range []struct {
+		res  *mcp.CallToolResult
+		want string
+	}{
+		{&mcp.CallToolResult{StructuredContent: json.RawMessage(rounded)}, exact},
+		{&mcp.CallToolResult{StructuredContent: json.RawMessage(`{"items":[]}`)}, `{"items":[]}`}, // the handler returned something else
+	} {
+		h := NewBudget(nil).Middleware()(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			bounded(ctx).exact.Store(&exact)
+			return tt.res, nil
+		})
+		got, err := h(context.Background(), "", request(nil))
+		require.NoError(t, err)
+		require.Equal(t, tt.want, string(got.(*mcp.CallToolResult).StructuredContent.(json.RawMessage)))
+	}
+}
