@@ -261,7 +261,7 @@ func TestCutBlocks(t *testing.T) {
 		{"JSON text stays JSON", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: marshal(t, someOrders(2000))}}},
 			[]string{`{"total":2000,"orders":[{"id":"ORD-1"`, "This result was cut: it has 4"}},
 		{"an image", &mcp.CallToolResult{Content: []mcp.Content{text(1), image}},
-			[]string{"a line of text\n", "[an image (image/png, 100 kB) was left out: the result is too large]", "This result was cut: it has 133 kB, and at most 80 kB can be sent. Left out: an image (image/png, 100 kB)."}},
+			[]string{"a line of text\n", "[an image (image/png, 100 kB) was left out: the result is too large]", "This result was cut: it has 134 kB, and at most 80 kB can be sent. Left out: an image (image/png, 100 kB)."}},
 		{"an image and a small one", &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: make([]byte, 9000)}, image}},
 			[]string{"image", "[an image (image/png, 100 kB) was left out", "This result was cut"}},
 		{"a sound", &mcp.CallToolResult{Content: []mcp.Content{&mcp.AudioContent{Data: image.Data, MIMEType: "audio/wav"}}},
@@ -323,7 +323,7 @@ func TestCannotBeMadeValid(t *testing.T) {
 		res := callTool(t, mcptest.Connect(t, server, revision), "list", map[string]any{"from": "2026"})
 		require.True(t, res.IsError)
 		require.Nil(t, res.StructuredContent)
-		require.Equal(t, "The result of list has 852 kB; at most 80 kB can be sent. Reason: a shorter version of it would not be a valid result. Next: ask for less, with region.", mcptest.Text(res))
+		require.Equal(t, "The result of list has 853 kB; at most 80 kB can be sent. Reason: a shorter version of it would not be a valid result. Next: ask for less, with region.", mcptest.Text(res))
 		require.Equal(t, "invalid_input", res.Meta[wire.MetaError].(map[string]any)["kind"])
 	})
 }
@@ -434,7 +434,7 @@ func TestResources(t *testing.T) {
 			{"small", []*mcp.ResourceContents{{Text: "hello"}}, []string{"hello"}},
 			{"text", []*mcp.ResourceContents{{Text: strings.Repeat("a line of text\n", 10_000)}}, []string{"a line of text\n", "[This resource was cut: it has 160 kB, and at most 80 kB can be sent. Shown: 7"}},
 			{"JSON", []*mcp.ResourceContents{{Text: marshal(t, someOrders(2000)), MIMEType: "application/json"}}, []string{`{"total":2000,"orders":[`, "[This resource was cut: it has 4"}},
-			{"blob", []*mcp.ResourceContents{{Blob: make([]byte, 100_000), MIMEType: "image/png"}, {Text: "hello"}}, []string{"[A blob (image/png, 100 kB) was left out: the resource is too large]", "hello", "[This resource was cut: it has 133 kB, and at most 80 kB can be sent. Shown: 1 of 2 blocks.]"}},
+			{"blob", []*mcp.ResourceContents{{Blob: make([]byte, 100_000), MIMEType: "image/png"}, {Text: "hello"}}, []string{"[A blob (image/png, 100 kB) was left out: the resource is too large]", "hello", "[This resource was cut: it has 134 kB, and at most 80 kB can be sent. Shown: 1 of 2 blocks.]"}},
 			{"far too much", []*mcp.ResourceContents{{Text: strings.Repeat("a", 35<<20)}}, []string{"[This resource was cut: it has 36 MB, and at most 80 kB can be sent. Shown: 0 of 1 blocks.]"}},
 		} {
 			server := mcptest.Server()

@@ -104,9 +104,9 @@ func rejected(why Rejection, tool string, format string, args ...any) *rejectedC
 	switch why {
 	case CursorConflict:
 	case CursorDamaged:
-		f.Next("copy next_cursor exactly as %s returned it, or call %s without cursor to start from the first page", tool, tool)
+		f = f.Next("copy next_cursor exactly as %s returned it, or call %s without cursor to start from the first page", tool, tool)
 	default:
-		f.Next("call %s without cursor to start from the first page", tool)
+		f = f.Next("call %s without cursor to start from the first page", tool)
 	}
 	return &rejectedCursor{why, f}
 }
@@ -128,9 +128,9 @@ func (o *Options) openCursor(token, tool, caller string) (content, *rejectedCurs
 	case unknownKey:
 		r := rejected(CursorUnknownKey, tool, "The cursor can no longer be read")
 		if o.keys().passing {
-			r.failure.Because("it was made before the server was restarted, or was damaged on its way")
+			r.failure = r.failure.Because("it was made before the server was restarted, or was damaged on its way")
 		} else {
-			r.failure.Because("it was sealed with a key that is no longer in use, or was damaged on its way")
+			r.failure = r.failure.Because("it was sealed with a key that is no longer in use, or was damaged on its way")
 		}
 		return content{}, r
 	}

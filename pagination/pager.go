@@ -258,7 +258,7 @@ func (c *call[Q, T]) follow(token string) *rejectedCursor {
 }
 
 func (r *rejectedCursor) next(format string, args ...any) *rejectedCursor {
-	r.failure.Next(format, args...)
+	r.failure = r.failure.Next(format, args...)
 	return r
 }
 

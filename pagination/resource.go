@@ -40,6 +40,7 @@ func (b *Budget) boundResource(ctx context.Context, req *mcp.ReadResourceRequest
 		if size <= room {
 			return res
 		}
+		size += envelope
 	}
 	out := *res
 	out.Contents = nil

@@ -72,7 +72,7 @@ func (c *callCutter) bound(res *mcp.CallToolResult, state *boundState) *mcp.Call
 	if size <= room {
 		return res
 	}
-	return c.cut(res, raw, size)
+	return c.cut(res, raw, size+envelope)
 }
 
 func isRaw(v any) bool {
@@ -209,9 +209,9 @@ func (c *callCutter) refuse(res *mcp.CallToolResult, size int, why string) *mcp.
 	} else {
 		f = errors.Invalid("The result of %s has %s%s; at most %s can be sent", c.name(), more, sizeOf(size), sizeOf(c.limit))
 	}
-	f.Because("%s", why).Next("%s", narrower(schemaOf(c.called())))
+	f = f.Because("%s", why).Next("%s", narrower(schemaOf(c.called())))
 	if cause := res.GetError(); cause != nil {
-		f.Cause(cause)
+		f = f.Cause(cause)
 	}
 	return f.Result(c.req)
 }
