@@ -434,7 +434,7 @@ func TestResources(t *testing.T) {
 			{"small", []*mcp.ResourceContents{{Text: "hello"}}, []string{"hello"}},
 			{"text", []*mcp.ResourceContents{{Text: strings.Repeat("a line of text\n", 10_000)}}, []string{"a line of text\n", "[This resource was cut: it has 160 kB, and at most 80 kB can be sent. Shown: 7"}},
 			{"JSON", []*mcp.ResourceContents{{Text: marshal(t, someOrders(2000)), MIMEType: "application/json"}}, []string{`{"total":2000,"orders":[`, "[This resource was cut: it has 4"}},
-			{"blob", []*mcp.ResourceContents{{Blob: make([]byte, 100_000), MIMEType: "image/png"}, {Text: "hello"}}, []string{"[A blob (image/png, 100 kB) was left out: the resource is too large]", "hello", "[This resource was cut: it has 134 kB, and at most 80 kB can be sent. Shown: 1 of 2 blocks.]"}},
+			{"blob", []*mcp.ResourceContents{{Blob: make([]byte, 100_000), MIMEType: "image/png"}, {Text: "hello"}}, []string{"[A blob (image/png, 100 kB) was left out: the resource is too large]", "hello", "[This resource was cut: it has 133 kB, and at most 80 kB can be sent. Shown: 1 of 2 blocks.]"}},
 			{"far too much", []*mcp.ResourceContents{{Text: strings.Repeat("a", 35<<20)}}, []string{"[This resource was cut: it has 36 MB, and at most 80 kB can be sent. Shown: 0 of 1 blocks.]"}},
 		} {
 			server := mcptest.Server()
