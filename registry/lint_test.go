@@ -121,7 +121,7 @@ func TestLintRules(t *testing.T) {
 		{what: "not opaque", tools: []map[string]any{good("decode_base64_feedface"), good("convert_utf8")}},
 		{what: "invisible", tools: []map[string]any{with("look_up", `{"description":"Looks things\u200b up when asked, and returns them as they are for you."}`)}, want: []string{"error text-invisible"}, pointer: "/description"},
 		{what: "invisible, deep", tools: []map[string]any{param("a", `{"type":"string","description":"a\ud83d\ude00 b\udb40\udc41"}`)}, want: []string{"error text-invisible"}, pointer: "/inputSchema/properties/a/description"},
-		{what: "emoji and umlauts are visible", tools: []map[string]any{param("a", `{"type":"string","description":"für 👩‍👩‍👧 and می‌خواهم"}`)}},
+		{what: "emoji and umlauts are visible", tools: []map[string]any{param("a", `{"type":"string","description":"für \ud83d\udc69\u200d\ud83d\udc67 and \u0645\u06cc\u200c\u062e"}`)}},
 
 		{what: "no schema", tools: []map[string]any{with("look_up", `{"inputSchema":null}`)}, want: []string{"error schema-missing"}},
 		{what: "root without type (B145)", tools: []map[string]any{with("look_up", `{"inputSchema":{"anyOf":[{"type":"object"},{"type":"object","properties":{}}],"properties":{}}}`)}, want: []string{"error schema-root-type", "warning schema-root-combinator"}},
