@@ -66,7 +66,7 @@ func mistypedArgument(arguments json.RawMessage, err *json.UnmarshalTypeError) *
 	if !ok {
 		return nil
 	}
-	f := Invalid("argument %q cannot be %s", name, excerpt(string(value), 64))
+	f := Invalid("argument %q cannot be %s", excerpt(name, 64), excerpt(string(value), 64))
 	switch {
 	case err.Type == reflect.TypeFor[time.Time]():
 		f = f.Next("pass a time like 2026-01-31T15:04:05Z (RFC 3339)")

@@ -29,6 +29,13 @@ type holder struct {
 
 type embedded struct{ F float64 }
 
+type tree struct {
+	N   int
+	Sub []tree
+	Any any
+	Up  *tree
+}
+
 // What surely lets pass without a try must encode.
 func TestSurelyIsRight(t *testing.T) {
 	for _, test := range []struct {
@@ -36,12 +43,14 @@ func TestSurelyIsRight(t *testing.T) {
 		sure bool
 	}{
 		{map[string]any{"a": []any{1, 2.5, "x", nil, true}}, true},
-		{holder{hidden: make(chan int)}, true},
-		{&holder{}, false}, // what is addressable is encoded by the pointer's method
+		{holder{hidden: make(chan int)}, false}, // whether it is addressable decides whose method counts
+		{tree{Sub: []tree{{N: 1}}}, true},
+		{tree{Any: make(chan int)}, false},
 		{holder{embedded: embedded{math.Inf(1)}}, false},
 		{holder{P: &byPointer{}}, false},
 		{[]byPointer{{}}, false},
-		{map[string]byPointer{"a": {}}, true},
+		{map[string]byPointer{"a": {}}, false},
+		{map[string]byPointer{}, true},
 		{map[textKey]int{1: 1}, false},
 		{map[int]int{1: 1}, false},
 		{json.Number("1"), false},
@@ -61,6 +70,19 @@ func TestSurelyIsRight(t *testing.T) {
 			require.NoError(t, err, "%T", test.v)
 		}
 	}
+}
+
+// A value of a type that every value of encodes is not looked at.
+func TestPlan(t *testing.T) {
+	require.Equal(t, plan{}, planOf(reflect.TypeFor[struct {
+		A, B string
+		C    []struct{ D map[string]*int }
+	}]()))
+	require.Equal(t, plan{look, []int{2}}, planOf(reflect.TypeFor[struct {
+		A, B string
+		C    float64
+	}]()))
+	require.Equal(t, plan{look, []int{1, 2, 3}}, planOf(reflect.TypeFor[tree]()))
 }
 
 func TestSurelyIsRightForAnyValue(t *testing.T) {

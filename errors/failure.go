@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Failure is an expected failure: something that the author of a handler
@@ -253,7 +254,7 @@ func sentence(b *strings.Builder, s string) {
 		b.WriteByte(' ')
 	}
 	b.WriteString(s)
-	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
+	if last, _ := utf8.DecodeLastRuneInString(s); !strings.ContainsRune(".!?…。！？", last) {
 		b.WriteByte('.')
 	}
 }

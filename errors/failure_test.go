@@ -33,6 +33,7 @@ func TestFailureText(t *testing.T) {
 			"order ORD-42 cannot be cancelled. Reason: it has already shipped. Next: offer a return with start_return. Do not retry.",
 		},
 		{"sentences keep their end", errors.Invalid("really?").Next("yes!"), errors.KindInvalidInput, errors.Retry{Policy: errors.RetryChanged}, "really? Next: yes!"},
+		{"in any script", errors.Invalid("注文がありません。").Next("もう一度…"), errors.KindInvalidInput, errors.Retry{Policy: errors.RetryChanged}, "注文がありません。 Next: もう一度…"},
 		{"not found", errors.NotFound("no order %q", "x\ny"), errors.KindNotFound, errors.Retry{Policy: errors.RetryChanged}, `no order "x\ny".`},
 		{"unavailable", errors.Unavailable("the warehouse does not answer"), errors.KindUnavailable, errors.Retry{Policy: errors.RetryAfter}, "the warehouse does not answer."},
 		{"rate limited", errors.RateLimited("too many calls").RetryAfter(90 * time.Second), errors.KindRateLimited, errors.Retry{Policy: errors.RetryAfter, After: 90 * time.Second}, "too many calls. Retry after 1m30s."},

@@ -37,11 +37,11 @@ func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 // a whole server, with the zero Options. Behind a Shape it follows that one's
 // Options and leaves to it what it would do anyway, so that both may be used.
 //
-// Without a Shape three things are out of its reach, because the SDK does them
+// Without a Shape some things are out of its reach, because the SDK does them
 // around the handler: the SDK's own text about arguments that do not fit the
-// input schema may name Go types, output that does not fit the output schema
-// is answered with code 0, and unless Out is any, a failure's _meta is lost
-// (its text and isError are not).
+// input schema may name Go types, a panic while In is decoded ends the process,
+// output that does not fit the output schema is answered with code 0, and
+// unless Out is any, a failure's _meta is lost (its text and isError are not).
 func HandlerFor[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	untyped := reflect.TypeFor[Out]() == reflect.TypeFor[any]()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {

@@ -252,6 +252,21 @@ func TestGo(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What a handler joins to the error of a goroutine that panicked is not lost.
+func TestGoJoined(t *testing.T) {
+	seen := &recorder{}
+	s := desk(func() error { return nil })
+	mcp.AddTool(s, &mcp.Tool{Name: "typed"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		return nil, nil, errors.Join(errDriver, <-errors.Go(ctx, func(context.Context) error { panic("secret") }))
+	})
+	s.AddReceivingMiddleware(errors.Shape(&errors.Options{Observer: seen}))
+	cs, wire := connect(t, s, "")
+	r, err := reach(t, cs, typedTool)
+	require.NoError(t, err)
+	requireToolError(t, r, "internal error (incident ID)", hiddenFacts, "joined")
+	require.Equal(t, []string{"Panicked ID secret", "Hidden ID"}, eventNames(t, seen, wire.last()))
+}
+
 func TestGoReturns(t *testing.T) {
 	done := errors.Go(t.Context(), func(context.Context) error { return errDriver })
 	require.Same(t, errDriver, <-done)

@@ -114,12 +114,21 @@ type answer struct {
 func (a *answer) Error() string { return a.text }
 func (a *answer) Unwrap() error { return a.err }
 
+// incident returns the id that the client is given, or "".
+func (a *answer) incident() string {
+	id, _ := a.facts["incident"].(string)
+	return id
+}
+
 // answer decides what err, which is not nil, becomes, and observes it. It does
 // neither for an error that has been through p before.
 func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 	var done *answer
 	if stderrors.As(err, &done) {
 		if done.by == p || done.by == nil {
+			if err != error(done) { // what stands around it has not been observed
+				p.observe(ctx, Hidden{Method: at.method, Name: at.name(), Incident: done.incident(), Err: err})
+			}
 			return done
 		}
 		err = done.err
@@ -172,7 +181,7 @@ func (p *policy) failure(ctx context.Context, at call, f *Failure, err error) *a
 
 func (p *policy) hidden(ctx context.Context, at call, err error) *answer {
 	a := internal(newIncident(), err)
-	p.observe(ctx, Hidden{Method: at.method, Name: at.name(), Incident: a.facts["incident"].(string), Err: err})
+	p.observe(ctx, Hidden{Method: at.method, Name: at.name(), Incident: a.incident(), Err: err})
 	return a
 }
 

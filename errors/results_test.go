@@ -46,7 +46,7 @@ func rawServer(r func() *mcp.CallToolResult) *mcp.Server {
 	return s
 }
 
-// Everything that a raw handler can return is answered, and what is sent has no
+// Everything that a raw handler can return is answered (B115), and what is sent has no
 // null in it.
 func TestToolResults(t *testing.T) {
 	const unencodable = `"content":[{"type":"text","text":"internal error (incident ID)"}],"isError":true`
@@ -236,6 +236,31 @@ func TestListsAreNeverNull(t *testing.T) {
 	}
 }
 
+// A tool that cannot be listed must not hang whoever lists.
+func TestListsThatCannotBeEncoded(t *testing.T) {
+	bad := mcp.Meta{"a": make(chan int)}
+	s := desk(func() error { return nil })
+	s.AddResource(&mcp.Resource{Name: "x", URI: "desk:x", Meta: bad}, nil)
+	s.AddPrompt(&mcp.Prompt{Name: "x", Meta: bad}, nil)
+	s.AddTool(&mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"object"}`), Meta: bad}, nil)
+	s, seen := shaped(s, nil)
+	cs, _ := connect(t, s, "")
+	_, err := cs.ListTools(t.Context(), nil)
+	require.Equal(t, "internal error (incident ID)", sans(rpcError(t, err).Message))
+	require.ErrorContains(t, seen.take()[0].(errors.Hidden).Err, "tools[3]")
+	_, err = cs.ListPrompts(t.Context(), nil)
+	require.Equal(t, "internal error (incident ID)", sans(rpcError(t, err).Message))
+	_, err = cs.ListResources(t.Context(), nil)
+	require.Equal(t, "internal error (incident ID)", sans(rpcError(t, err).Message))
+
+	s.RemoveTools("x")
+	for range 2 {
+		r, err := cs.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, r.Tools, 3)
+	}
+}
+
 // Requests that have no result of their own, and notifications.
 func TestOtherMethodsPass(t *testing.T) {
 	panics := false
@@ -263,7 +288,6 @@ func TestOtherMethodsPass(t *testing.T) {
 	require.Len(t, seen.take(), 1)
 	require.Error(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "desk:r"}))
 	require.NoError(t, cs.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "desk:r"}))
-	require.NoError(t, cs.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "error"}))
 	_, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "desk:r"})
 	require.Equal(t, "internal error (incident ID)", sans(rpcError(t, err).Message), "a nil handler")
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sync"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -147,11 +149,7 @@ func tidyCompletion(r *mcp.CompleteResult) (mcp.Result, error) {
 func tidyOther(res mcp.Result) (mcp.Result, error) {
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
-		if r.Tools == nil {
-			c := *r
-			c.Tools = []*mcp.Tool{}
-			res = &c
-		}
+		return tidyTools(r)
 	case *mcp.ListPromptsResult:
 		if r.Prompts == nil {
 			c := *r
@@ -175,6 +173,55 @@ func tidyOther(res mcp.Result) (mcp.Result, error) {
 		return nil, &malformed{"result", err}
 	}
 	return res, nil
+}
+
+func tidyTools(r *mcp.ListToolsResult) (mcp.Result, error) {
+	for i, t := range r.Tools {
+		if err := toolEncodes(t); err != nil {
+			return nil, &malformed{fmt.Sprintf("tools[%d]", i), err}
+		}
+	}
+	if err := metaEncodes(r.Meta); err != nil {
+		return nil, &malformed{"_meta", err}
+	}
+	if r.Tools != nil {
+		return r, nil
+	}
+	c := *r
+	c.Tools = []*mcp.Tool{}
+	return &c, nil
+}
+
+// Encoding a schema is the costly part of a list, and a server lists the same
+// tools over and over: the tools that have been seen to encode are remembered,
+// without being kept alive.
+var encodable = struct {
+	sync.Mutex
+	tools map[weak.Pointer[mcp.Tool]]struct{}
+}{tools: map[weak.Pointer[mcp.Tool]]struct{}{}}
+
+// maxEncodable bounds how many tools are remembered. At the bound all are
+// forgotten.
+const maxEncodable = 4096
+
+func toolEncodes(t *mcp.Tool) error {
+	key := weak.Make(t)
+	encodable.Lock()
+	_, known := encodable.tools[key]
+	encodable.Unlock()
+	if known {
+		return nil
+	}
+	if err := encodes(t); err != nil {
+		return err
+	}
+	encodable.Lock()
+	defer encodable.Unlock()
+	if len(encodable.tools) >= maxEncodable {
+		clear(encodable.tools)
+	}
+	encodable.tools[key] = struct{}{}
+	return nil
 }
 
 // tidyContent returns content without nil elements, which would be sent as
