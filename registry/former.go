@@ -60,8 +60,7 @@ func newFormerName(d *definition, r *Rename) (*otherName, error) {
 func (o *otherName) gone() bool { return !o.ends.IsZero() && !time.Now().Before(o.ends) }
 
 // ResolveAlias returns the tool that another name stands for, and a notice for
-// the caller if it is a former name. A former name whose sunset is over still
-// resolves: a call of it is answered with where to go.
+// the caller if it is a former name.
 //
 // With [Registry.ArgumentAliases] it is what package discovery asks for.
 func (r *Registry) ResolveAlias(name string) (tool, notice string, ok bool) {
@@ -70,6 +69,14 @@ func (r *Registry) ResolveAlias(name string) (tool, notice string, ok bool) {
 		return "", "", false
 	}
 	return o.def.name, o.notice, true
+}
+
+// AnswersAlias reports whether calls by name should reach the registry as they
+// were sent. That is so for former names: only the registry knows their old
+// arguments, counts them, and says goodbye after their sunset.
+func (r *Registry) AnswersAlias(name string) bool {
+	o := r.current().others[name]
+	return o != nil && o.rename != nil
 }
 
 // ArgumentAliases returns the other names of a tool's parameters, each with the
@@ -94,9 +101,8 @@ func (r *Registry) FormerNameCalls() map[string]uint64 {
 	return calls
 }
 
-// callOther answers a call by another name. rewritten says that middleware
-// outside has put the tool's own name into req already, and disclosed that.
-func (r *Registry) callOther(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.CallToolRequest, o *otherName, rewritten bool) (mcp.Result, error) {
+// callOther answers a call by another name.
+func (r *Registry) callOther(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.CallToolRequest, o *otherName) (mcp.Result, error) {
 	if o.rename != nil {
 		gone := o.gone()
 		r.opts.Observer.Observe(ctx, FormerNameCalled{Name: o.name, Tool: o.def.name, Gone: gone, Calls: o.calls.Add(1)})
@@ -112,7 +118,7 @@ func (r *Registry) callOther(ctx context.Context, next mcp.MethodHandler, method
 	inner := *req
 	inner.Params = &params
 	res, err := next(ctx, method, &inner)
-	if err != nil || res == nil || rewritten {
+	if err != nil || res == nil {
 		return res, err
 	}
 	return o.disclose(res), nil

@@ -74,8 +74,9 @@ type Options struct {
 }
 
 // A Visibility decides whether the caller of req may see and call tool. req is
-// a *mcp.ListToolsRequest or a *mcp.CallToolRequest, and the tool must not be
-// changed. It is called for every tool of every listing: keep it quick.
+// a *mcp.ListToolsRequest or a *mcp.CallToolRequest; its GetExtra is nil where
+// there is no HTTP request, on stdio for example. The tool must not be changed.
+// A Visibility is called for every tool of every listing: keep it quick.
 type Visibility func(ctx context.Context, req mcp.Request, tool *mcp.Tool) bool
 
 // A Registry is an ordered list of tools that one or more servers offer.

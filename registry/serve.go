@@ -55,18 +55,13 @@ func (r *Registry) call(ctx context.Context, next mcp.MethodHandler, method stri
 		if r.hidden(ctx, st, req, d) {
 			return nil, unknownTool(name)
 		}
-		if len(st.others) > 0 {
-			if o := st.others[wire.RequestedName(ctx)]; o != nil && o.def == d {
-				return r.callOther(ctx, next, method, req, o, true)
-			}
-		}
 		return next(ctx, method, req)
 	}
 	if o := st.others[name]; o != nil {
 		if r.hidden(ctx, st, req, o.def) {
 			return nil, unknownTool(name)
 		}
-		return r.callOther(ctx, next, method, req, o, false)
+		return r.callOther(ctx, next, method, req, o)
 	}
 	if st.readOnly || r.opts.VisibleTo != nil {
 		listed, err := everyTool(ctx, next, &mcp.ListToolsRequest{

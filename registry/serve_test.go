@@ -221,40 +221,6 @@ func TestFormerName(t *testing.T) {
 	}
 }
 
-// What stands outside may have resolved the name already; the former name's
-// rules hold all the same, and nothing is disclosed twice.
-func TestFormerNameThatWasRewrittenOutside(t *testing.T) {
-	t.Parallel()
-	server := mcptest.Server()
-	r := registry.New(server, quiet())
-	require.NoError(t, registry.Add(r, &mcp.Tool{Name: "search_papers"}, func(_ context.Context, _ *mcp.CallToolRequest, in findInput) (*mcp.CallToolResult, findInput, error) {
-		return nil, in, nil
-	}, registry.Renamed("lookup_papers", "2099-01-31", registry.RenamedArgument("question", "query"), registry.AddedArgument("scope", "all")),
-		registry.Renamed("seek_papers", "2020-01-31")))
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if c, ok := req.(*mcp.CallToolRequest); ok {
-				if tool, _, ok := r.ResolveAlias(c.Params.Name); ok {
-					ctx = wire.WithRequestedName(ctx, c.Params.Name)
-					p := *c.Params
-					p.Name = tool
-					req = &mcp.CallToolRequest{Session: c.Session, Params: &p, Extra: c.Extra}
-				}
-			}
-			return next(ctx, method, req)
-		}
-	})
-	cs := mcptest.Connect(t, server, "")
-	res, err := call(t, cs, "lookup_papers", `{"question":"x"}`)
-	require.NoError(t, err)
-	require.Equal(t, map[string]any{"query": "x", "scope": "all"}, res.StructuredContent)
-	require.NotContains(t, res.Meta, wire.MetaRegistry)
-	res, err = call(t, cs, "seek_papers", `{"query":"x","scope":"y"}`)
-	require.NoError(t, err)
-	require.True(t, res.IsError)
-	require.Equal(t, map[string]uint64{"lookup_papers": 1, "seek_papers": 1}, r.FormerNameCalls())
-}
-
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	r := registry.New(nil, quiet())
@@ -270,6 +236,9 @@ func TestMetadata(t *testing.T) {
 	require.Equal(t, []any{"search", "lookup is now called search; the former name works until 2099-01-31.", true}, []any{tool, notice, ok})
 	_, _, ok = r.ResolveAlias("search")
 	require.False(t, ok)
+	require.True(t, r.AnswersAlias("lookup"))
+	require.False(t, r.AnswersAlias("find"))
+	require.False(t, r.AnswersAlias("search"))
 	require.Equal(t, map[string]string{"question": "query", "q": "query", "text": "query"}, r.ArgumentAliases("search"))
 	require.Nil(t, r.ArgumentAliases("plain"))
 	require.Nil(t, r.ArgumentAliases("nothing"))
