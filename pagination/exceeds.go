@@ -22,6 +22,7 @@ var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 	rawMessage    = reflect.TypeFor[json.RawMessage]()
+	jsonNumber    = reflect.TypeFor[json.Number]()
 )
 
 func (s *sizer) value(v reflect.Value, depth int) {
@@ -29,7 +30,7 @@ func (s *sizer) value(v reflect.Value, depth int) {
 		return
 	}
 	t := v.Type()
-	if t == rawMessage {
+	if t == rawMessage || t == jsonNumber {
 		s.left -= v.Len()
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -131,6 +132,13 @@ func boundOutput[Out any](c *callCutter, state *boundState, res *mcp.CallToolRes
 	structured, ok := cut.StructuredContent.(json.RawMessage)
 	if !ok {
 		return nil, zero, cut.GetError()
+	}
+	if structured[0] != '{' {
+		// The SDK adds the text of a list or scalar by itself.
+		cut.Content = slices.DeleteFunc(slices.Clone(cut.Content), func(b mcp.Content) bool {
+			t, ok := b.(*mcp.TextContent)
+			return ok && t.Text == string(structured)
+		})
 	}
 	shorter, ok := any(structured).(Out)
 	if !ok {

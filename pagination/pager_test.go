@@ -54,11 +54,15 @@ func pagers(n int, opts *Options) map[string]*Pager[filter, row] {
 	all := func(context.Context, filter) ([]row, error) { return rows(n), nil }
 	id := func(r row) int { return r.ID }
 	return map[string]*Pager[filter, row]{
-		"slice":    Slice(all, opts),
-		"byKey":    SliceByKey(all, id, opts),
-		"seq":      Seq(func(context.Context, filter) iter.Seq2[row, error] { return withoutErrors(rows(n)) }, opts),
-		"offset":   Offset(func(_ context.Context, _ filter, offset, m int) ([]row, error) { return window2(rows(n), offset, m), nil }, opts),
-		"keyset":   Keyset(func(_ context.Context, _ filter, after *int, m int) ([]row, error) { return behind(rows(n), after, m), nil }, id, opts),
+		"slice": Slice(all, opts),
+		"byKey": SliceByKey(all, id, opts),
+		"seq":   Seq(func(context.Context, filter) iter.Seq2[row, error] { return withoutErrors(rows(n)) }, opts),
+		"offset": Offset(func(_ context.Context, _ filter, offset, m int) ([]row, error) {
+			return window2(rows(n), offset, m), nil
+		}, opts),
+		"keyset": Keyset(func(_ context.Context, _ filter, after *int, m int) ([]row, error) {
+			return behind(rows(n), after, m), nil
+		}, id, opts),
 		"upstream": Upstream(service(rows(n), 7), opts),
 	}
 }
@@ -188,7 +192,9 @@ func TestKeysetSurvivesChanges(t *testing.T) {
 			return out
 		}
 		id := func(r row) int { return r.ID }
-		p := Keyset(func(_ context.Context, _ filter, after *int, n int) ([]row, error) { return behind(sorted(), after, n), nil }, id, quiet(Bounds{}))
+		p := Keyset(func(_ context.Context, _ filter, after *int, n int) ([]row, error) {
+			return behind(sorted(), after, n), nil
+		}, id, quiet(Bounds{}))
 		if rapid.Bool().Draw(rt, "slice") {
 			p = SliceByKey(func(context.Context, filter) ([]row, error) {
 				rs := sorted()
