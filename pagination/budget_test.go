@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -413,10 +414,10 @@ func TestHints(t *testing.T) {
 		{"a limit", `"page_size":{"type":"integer"}`, `{}`, ``, `Call list again with page_size = \d+ or less`},
 		{"an offset", `"offset":{"type":"integer"},"limit":{"type":"integer"}`, `{"offset":1000}`, ``, `For the rest, call list again with offset = 1\d\d\d\.$`},
 		{"an offset out of range", `"skip":{"type":"integer"}`, `{"skip":1e300}`, ``, `To see the rest, ask for less, with skip\.$`},
-		{"a cursor of its own", `"limit":{"type":"integer"},"cursor":{"type":"string"}`, `{}`, `"next_cursor":"x",`, `Its cursor continues behind all 3,000, so call list again with the same arguments and limit = \d+ to miss nothing\.$`},
+		{"a cursor of its own", `"limit":{"type":"integer"},"cursor":{"type":"string"}`, `{}`, `"next_cursor":"x",`, `Its cursor continues behind all 800, so call list again with the same arguments and limit = \d+ to miss nothing\.$`},
 	} {
 		tool := &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{` + tt.properties + `}}`)}
-		raw := `{` + tt.more + `"orders":` + marshal(t, someOrders(3000).Orders) + `}`
+		raw := `{` + tt.more + `"orders":` + marshal(t, someOrders(800).Orders) + `}`
 		server := serve(nil, tool, answer(&mcp.CallToolResult{StructuredContent: json.RawMessage(raw)}))
 		res := callTool(t, mcptest.Connect(t, server, ""), "list", json.RawMessage(tt.arguments))
 		require.Regexp(t, tt.want, mcptest.Text(res), tt.name)
@@ -517,4 +518,33 @@ func TestExactIntegers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tt.want, string(got.(*mcp.CallToolResult).StructuredContent.(json.RawMessage)))
 	}
+}
+
+// TestOneBudgetForMany: one budget and one pager serve many servers at once.
+func TestOneBudgetForMany(t *testing.T) {
+	t.Parallel()
+	b := NewBudget(&BudgetOptions{Observer: observe.Discard, Spill: &SpillOptions{}})
+	p := pagers(500, quiet(Bounds{}))["byKey"]
+	var wg sync.WaitGroup
+	for i := range 6 {
+		server := mcptest.Server()
+		server.AddTool(&mcp.Tool{Name: "list", InputSchema: bare, OutputSchema: json.RawMessage(`{"type":"object"}`)}, answer(&mcp.CallToolResult{StructuredContent: someOrders(700)}))
+		mcp.AddTool(server, Tool[Input](&mcp.Tool{Name: "search"}, p), func(ctx context.Context, req *mcp.CallToolRequest, in Input) (*mcp.CallToolResult, Page[row], error) {
+			return p.Page(ctx, req, in, filter{})
+		})
+		b.Install(server)
+		server.AddReceivingMiddleware(b.Middleware())
+		cs := mcptest.Connect(t, server, mcptest.Revisions[i%2])
+		for range 3 {
+			wg.Go(func() {
+				res := callTool(t, cs, "list", nil)
+				require.False(t, res.IsError)
+				w, _ := readOn(t, cs, res)
+				require.Equal(t, 700, w.Total)
+				require.False(t, callTool(t, cs, "search", nil).IsError)
+				require.True(t, callTool(t, cs, "search", map[string]any{"limit": 51}).IsError)
+			})
+		}
+	}
+	wg.Wait()
 }

@@ -22,7 +22,7 @@ func TestHandler(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, revision string) {
 		server := mcptest.Server()
-		server.AddTool(&mcp.Tool{Name: "list", InputSchema: bare}, Handler(discard, answer(&mcp.CallToolResult{StructuredContent: someOrders(5000)})))
+		server.AddTool(&mcp.Tool{Name: "list", InputSchema: bare}, Handler(discard, answer(&mcp.CallToolResult{StructuredContent: someOrders(1500)})))
 		server.AddTool(&mcp.Tool{Name: "small", InputSchema: bare}, Handler(discard, answer(&mcp.CallToolResult{StructuredContent: someOrders(5)})))
 		cs := mcptest.Connect(t, server, revision)
 		res := callTool(t, cs, "list", nil)
@@ -30,8 +30,8 @@ func TestHandler(t *testing.T) {
 		require.Contains(t, mcptest.Text(res), "This result was cut")
 		require.Len(t, callTool(t, cs, "small", nil).StructuredContent.(map[string]any)["orders"], 5)
 	})
-	strict := &BudgetOptions{Observer: observe.Discard, OutputSchema: json.RawMessage(`{"properties":{"orders":{"minItems":5000}}}`)}
-	res, err := Handler(strict, answer(&mcp.CallToolResult{StructuredContent: someOrders(5000)}))(context.Background(), request(nil))
+	strict := &BudgetOptions{Observer: observe.Discard, OutputSchema: json.RawMessage(`{"properties":{"orders":{"minItems":1500}}}`)}
+	res, err := Handler(strict, answer(&mcp.CallToolResult{StructuredContent: someOrders(1500)}))(context.Background(), request(nil))
 	require.NoError(t, err)
 	require.True(t, res.IsError)
 
@@ -62,7 +62,7 @@ func TestHandlerFor(t *testing.T) {
 	t.Parallel()
 	long := stderrors.New("the end: " + strings.Repeat("a line of text\n", 10_000))
 	wireError := &jsonrpc.Error{Code: -32000, Message: strings.Repeat("a", 100_000)}
-	many := make([]any, 20_000)
+	many := make([]any, 4000)
 	for i := range many {
 		many[i] = json.Number("9007199254740993")
 	}
@@ -72,21 +72,23 @@ func TestHandlerFor(t *testing.T) {
 	}
 	huge := strings.Repeat("x", 100_000)
 	server := mcptest.Server()
-	addFor(server, "typed", nil, someOrders(5000), nil)
-	all := someOrders(5000)
+	addFor(server, "typed", nil, someOrders(1500), nil)
+	all := someOrders(1500)
 	addFor(server, "pointer", nil, &all, nil)
-	addFor(server, "slice", nil, someOrders(5000).Orders, nil)
+	addFor(server, "slice", nil, someOrders(1500).Orders, nil)
 	addFor(server, "untyped", nil, any(map[string]any{"rows": many}), nil)
 	addFor(server, "loose", nil, loose{many}, nil)
 	addFor(server, "text", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: long.Error()}}}, any(nil), nil)
-	addFor(server, "own text", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "5,000 orders"}}}, someOrders(5000), nil)
+	addFor(server, "own text", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "5,000 orders"}}}, someOrders(1500), nil)
 	addFor(server, "error", nil, any(nil), long)
 	addFor(server, "protocol error", nil, any(nil), error(wireError))
-	addFor(server, "one way", nil, oneWay{make([]int, 50_000)}, nil)
+	addFor(server, "one way", nil, oneWay{make([]int, 30_000)}, nil)
 	addFor(server, "two rows", nil, twoRows{[2]string{huge, huge}}, nil)
 	addFor(server, "small", nil, someOrders(3), nil)
 	addFor(server, "nothing", nil, any(nil), nil)
-	addFor(server, "far too much", nil, someOrders(200_000), nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "far too much"}, HandlerFor(&BudgetOptions{Ceiling: DefaultBytes, Observer: observe.Discard}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, orders, error) {
+		return nil, someOrders(6000), nil
+	}))
 	both(t, func(t *testing.T, revision string) {
 		cs := mcptest.Connect(t, server, revision)
 		for _, name := range []string{"typed", "pointer", "slice", "untyped", "loose", "text", "own text"} {

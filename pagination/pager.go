@@ -447,7 +447,7 @@ func (c *call[Q, T]) note(page Page[T]) string {
 	if page.Total != nil {
 		fmt.Fprintf(&b, "%s of %s items. ", grouped(len(page.Items)), grouped(*page.Total))
 	} else {
-		fmt.Fprintf(&b, "%s items, and there are more. ", grouped(len(page.Items)))
+		fmt.Fprintf(&b, "%s %s, and there are more. ", grouped(len(page.Items)), plural(len(page.Items), "item"))
 	}
 	if c.opts.Aggregate != "" {
 		fmt.Fprintf(&b, "To count or add up over all of them, call %s instead of reading every page. ", c.opts.Aggregate)
