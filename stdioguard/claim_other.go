@@ -1,0 +1,14 @@
+//go:build !unix && !windows
+
+package stdioguard
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/steadymcp/steady/observe"
+)
+
+func claimStdio(*Options, func(observe.Event)) (*claim, error) {
+	return nil, fmt.Errorf("guarding standard input and output: %w", errors.ErrUnsupported)
+}

@@ -1,0 +1,550 @@
+//go:build unix
+
+package stdioguard_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/internal/mcptest"
+	"github.com/steadymcp/steady/stdioguard"
+)
+
+func wayNames() (names []string) {
+	for way := range ways {
+		names = append(names, way)
+	}
+	return names
+}
+
+// Every way of writing to standard output, from inside a handler: the client's
+// view stays clean (the driver insists on that for every line), and the text
+// arrives on standard error. Pipe and file, pump and duplicate.
+func TestWaysOfWriting(t *testing.T) {
+	require.GreaterOrEqual(t, len(ways), 15)
+	check := func(t *testing.T, p *process, stderr func() string) {
+		p.start(mcptest.Handshake)
+		for _, way := range wayNames() {
+			r := p.call("write", script{Way: way})
+			require.Equal(t, "written", r.text(), r.raw)
+		}
+		p.finish()
+		for _, way := range wayNames() {
+			require.Contains(t, stderr(), "stray "+way)
+		}
+	}
+	t.Run("to a pipe", func(t *testing.T) {
+		t.Parallel()
+		p := launch(t, helper{Report: true}, nil)
+		check(t, p, p.stderr.String)
+		require.Contains(t, p.stderr.String(), "[stdout] stray fmt\n")
+		require.Contains(t, p.reported(), "stdioguard.diverted")
+		counted := p.counted()
+		require.GreaterOrEqual(t, counted.DivertedLines, int64(len(ways)))
+		require.Zero(t, counted.DroppedBytes)
+	})
+	t.Run("to a file", func(t *testing.T) {
+		t.Parallel()
+		name, f := temporary(t)
+		check(t, launch(t, helper{}, f), func() string { return contents(t, name) })
+		require.Contains(t, contents(t, name), "\nstray fmt\n", "no prefix")
+	})
+}
+
+func temporary(t *testing.T) (string, *os.File) {
+	t.Helper()
+	f, err := os.OpenFile(t.TempDir()+"/stderr", os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	return f.Name(), f
+}
+
+func contents(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// Each way again, between the guard and the session: the handshake works.
+func TestWritingBeforeTheSession(t *testing.T) {
+	for _, way := range wayNames() {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			p := launch(t, helper{After: way}, nil)
+			p.start(mcptest.Handshake)
+			p.alive()
+			p.finish()
+			require.Contains(t, p.stderr.String(), "stray "+way)
+		})
+	}
+}
+
+// The same client without the guard, so that the driver is known to notice.
+func TestWithoutTheGuard(t *testing.T) {
+	p := launch(t, helper{SDK: true}, nil)
+	p.start(mcptest.Handshake)
+	p.send(p.tool("1", "write", script{Way: "syscall"}))
+	line, err := p.out.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "stray syscall\n", line)
+}
+
+// What was printed before the guard cannot be taken back, and is reported,
+// whether or not the client has read it already.
+func TestLate(t *testing.T) {
+	if _, err := os.Stat("/proc/self/io"); err != nil {
+		t.Skip("this system does not count what a process writes")
+	}
+	for name, pause := range map[string]int{"unread": 0, "read": 300} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := launch(t, helper{Before: "fmt", PauseMs: pause, Report: true}, nil)
+			if pause > 0 {
+				line, err := p.out.ReadString('\n')
+				require.NoError(t, err)
+				require.Equal(t, "stray fmt\n", line)
+				p.start(mcptest.Handshake)
+				p.alive()
+			}
+			require.NoError(t, p.in.Close())
+			require.Zero(t, p.exit())
+			unread := len("stray fmt\n")
+			if pause > 0 {
+				unread = 0
+			}
+			require.Contains(t, p.reported(), fmt.Sprintf("stdioguard.late {Unread:%d Written:%d}", unread, len("stray fmt\n")))
+		})
+	}
+	t.Run("nothing was printed", func(t *testing.T) {
+		t.Parallel()
+		p := launch(t, helper{Report: true}, nil)
+		p.finish()
+		require.NotContains(t, p.reported(), "stdioguard.late")
+	})
+}
+
+func TestClaimTwiceAndRestore(t *testing.T) {
+	cmd := helperCommand(t, helper{Then: "claim twice"})
+	cmd.Stdin = strings.NewReader("typed\n")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+	require.Equal(t, "printed to the real stdout\nread from the real stdin: typed <nil>\n", string(out))
+	require.Contains(t, stderr.String(), "second: stdioguard: standard input and output are already guarded\n")
+	require.Contains(t, stderr.String(), "third: <nil>\n")
+}
+
+// Nobody reads standard error, nor standard output: whoever prints does not wait.
+func TestFlood(t *testing.T) {
+	stderr, childErr, err := os.Pipe()
+	require.NoError(t, err)
+	defer stderr.Close()
+	answer, childAnswer, err := os.Pipe()
+	require.NoError(t, err)
+	defer answer.Close()
+	cmd := helperCommand(t, helper{Then: "flood", Report: true})
+	cmd.ExtraFiles = []*os.File{childAnswer}
+	p := start(t, cmd, childErr)
+	require.NoError(t, childErr.Close())
+	require.NoError(t, childAnswer.Close())
+	line, err := bufio.NewReader(answer).ReadString('\n')
+	require.NoError(t, err)
+	took, err := strconv.Atoi(strings.TrimSpace(line))
+	require.NoError(t, err)
+	t.Logf("100,000 lines in %d ms", took)
+	require.Less(t, took, 20_000)
+
+	// The session works, and everything is accounted for.
+	p.start(mcptest.Handshake)
+	p.alive()
+	p.finish()
+	counted := p.counted()
+	require.EqualValues(t, 100_000, counted.DivertedLines)
+	require.EqualValues(t, 8_000_000, counted.DivertedBytes)
+	arrived, err := io.ReadAll(stderr)
+	require.NoError(t, err)
+	lines := strings.Count(string(arrived), "[stdout] 0000")
+	t.Logf("%d lines arrived, %d were dropped", lines, counted.DroppedLines)
+	require.GreaterOrEqual(t, int64(lines)+counted.DroppedLines, int64(100_000))
+	require.Less(t, lines, 10_000)
+	require.Contains(t, p.reported(), "stdioguard.diverted")
+}
+
+// Once standard error is read again, a line says how much is missing.
+func TestFloodThenRead(t *testing.T) {
+	stderr, childErr, err := os.Pipe()
+	require.NoError(t, err)
+	answer, childAnswer, err := os.Pipe()
+	require.NoError(t, err)
+	defer answer.Close()
+	cmd := helperCommand(t, helper{Then: "flood", Report: true})
+	cmd.ExtraFiles = []*os.File{childAnswer}
+	p := start(t, cmd, childErr)
+	require.NoError(t, childErr.Close())
+	require.NoError(t, childAnswer.Close())
+	_, err = bufio.NewReader(answer).ReadString('\n')
+	require.NoError(t, err)
+	arrived := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(stderr)
+		arrived <- string(b)
+	}()
+	p.start(mcptest.Handshake)
+	p.call("write", script{Way: "fmt"})
+	p.finish()
+	text := <-arrived
+	require.Contains(t, text, "bytes dropped, because standard error was not read in time\n")
+	require.Contains(t, text, "[stdout] stray fmt\n")
+	counted := p.counted()
+	require.EqualValues(t, 100_000, int64(strings.Count(text, "[stdout] 0000"))+counted.DroppedLines)
+	for line := range strings.Lines(text) {
+		require.True(t, strings.HasPrefix(line, "[stdout] "), line)
+	}
+}
+
+// Last words: nothing is lost where standard error is a file.
+func TestLastWords(t *testing.T) {
+	for _, how := range []string{"exit", "panic"} {
+		t.Run(how, func(t *testing.T) {
+			for range 20 {
+				name, f := temporary(t)
+				cmd := helperCommand(t, helper{Then: how})
+				cmd.Stderr = f
+				out, err := cmd.Output()
+				var exit *exec.ExitError
+				require.ErrorAs(t, err, &exit)
+				require.Empty(t, out)
+				require.Contains(t, contents(t, name), "last words\n")
+			}
+		})
+	}
+}
+
+// Everything up to Close arrives through a pipe, and what is printed after it
+// goes to the real standard output.
+func TestTextUpToClose(t *testing.T) {
+	for range 20 {
+		p := launch(t, helper{After: "half a line", Late: "fmt"}, nil)
+		require.NoError(t, p.in.Close())
+		out, err := io.ReadAll(p.out)
+		require.NoError(t, err)
+		require.Zero(t, p.exit())
+		require.Equal(t, "stray fmt\n", string(out))
+		require.Equal(t, "[stdout] stray half a line\n", p.stderr.String())
+	}
+}
+
+// B105: a grandchild that still has the diverted descriptor holds nothing up.
+func TestOrphanHoldsNothingUp(t *testing.T) {
+	p := launch(t, helper{}, nil)
+	p.start(mcptest.Handshake)
+	require.NoError(t, exec.Command("true").Run())
+	p.send(p.tool("1", "write", script{Way: "long orphan"}))
+	require.Equal(t, "written", p.wait("1").text())
+	begin := time.Now()
+	require.NoError(t, p.in.Close())
+	for p.read() != nil {
+	}
+	require.Less(t, time.Since(begin), 5*time.Second)
+}
+
+// A server whose standard error is its standard output must not write logs
+// into the protocol either.
+func TestSharedStandardError(t *testing.T) {
+	cmd := helperCommand(t, helper{After: "fmt", Report: true})
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, childOut, err := os.Pipe()
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = childOut, childOut
+	require.NoError(t, cmd.Start())
+	require.NoError(t, childOut.Close())
+	d := newDriver(t, stdin, out)
+	d.start(mcptest.Handshake)
+	require.Equal(t, "written", d.call("write", script{Way: "stderr"}).text())
+	require.NoError(t, stdin.Close())
+	for d.read() != nil {
+	}
+	require.NoError(t, cmd.Wait())
+	report := contents(t, strings.TrimPrefix(cmd.Env[len(cmd.Env)-1], reportEnv+"="))
+	require.Contains(t, report, "stdioguard.misplaced")
+}
+
+// Descriptors that are closed, or lead nowhere, when the process starts.
+func TestOddDescriptors(t *testing.T) {
+	shell := func(t *testing.T, redirect string) *process {
+		cmd := helperCommand(t, helper{Report: true})
+		cmd.Path = "/bin/sh"
+		cmd.Args = []string{"sh", "-c", `exec "$0" ` + redirect, os.Args[0]}
+		return start(t, cmd, nil)
+	}
+	t.Run("no stdout", func(t *testing.T) {
+		p := shell(t, "1>&-")
+		p.finish()
+		require.Contains(t, p.reported(), "no client will see a reply")
+	})
+	t.Run("stdout is the null device", func(t *testing.T) {
+		p := shell(t, "1>/dev/null")
+		p.finish()
+		require.Contains(t, p.reported(), "no client will see a reply")
+	})
+	t.Run("no stderr", func(t *testing.T) {
+		p := shell(t, "2>&-")
+		p.start(mcptest.Handshake)
+		p.call("write", script{Way: "fmt"})
+		p.alive()
+		p.finish()
+	})
+	t.Run("no stdin", func(t *testing.T) {
+		p := shell(t, "0<&-")
+		require.Zero(t, p.exit())
+	})
+	t.Run("few descriptors", func(t *testing.T) {
+		cmd := helperCommand(t, helper{})
+		cmd.Path = "/bin/sh"
+		cmd.Args = []string{"sh", "-c", `ulimit -n 40; exec "$0"`, os.Args[0]}
+		p := start(t, cmd, nil)
+		p.start(mcptest.Handshake)
+		p.call("write", script{Way: "fmt"})
+		p.alive()
+		p.finish()
+	})
+	t.Run("a full disk", func(t *testing.T) {
+		if _, err := os.Stat("/dev/full"); err != nil {
+			t.Skip("no /dev/full")
+		}
+		p := shell(t, "1>/dev/full")
+		p.send(initialize(mcptest.Handshake))
+		require.Equal(t, 1, p.exit())
+		require.Contains(t, p.stderr.String(), "no space left on device")
+	})
+}
+
+// B111: printf '<initialize>\n<call>\n' | server. Both replies, every time;
+// and eleven requests at once, whose handlers take 50 ms.
+func TestPipedRequests(t *testing.T) {
+	input := initialize(mcptest.Handshake) + "\n"
+	plain := input + (&driver{t: t}).tool("1", "echo", script{Text: "x"}) + "\n"
+	slow := input
+	for i := range 10 {
+		slow += (&driver{t: t}).tool(strconv.Itoa(i+1), "sleep", script{Ms: 50}) + "\n"
+	}
+	for name, tt := range map[string]struct {
+		input string
+		want  int
+	}{"two": {plain, 2}, "eleven": {slow, 11}, "without a line feed": {strings.TrimSuffix(plain, "\n"), 2}} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 {
+				cmd := exec.Command("sh", "-c", `printf '%s' "$1" | "$0"`, os.Args[0], tt.input)
+				cmd.Env = helperCommand(t, helper{}).Env
+				out, err := cmd.Output()
+				require.NoError(t, err)
+				require.Equal(t, tt.want, strings.Count(string(out), "\n"))
+				for line := range strings.Lines(string(out)) {
+					require.NotNil(t, parseReply(t, []byte(line)).Result, line)
+				}
+			}
+		})
+	}
+}
+
+func TestSignals(t *testing.T) {
+	term := func(p *process, s syscall.Signal) {
+		p.t.Helper()
+		require.NoError(p.t, p.cmd.Process.Signal(s))
+	}
+	// begin starts a session with a call in flight.
+	begin := func(t *testing.T, h helper, call script) *process {
+		t.Parallel()
+		p := launch(t, h, nil)
+		p.start(mcptest.Handshake)
+		p.send(p.tool("1", "sleep", call))
+		p.alive()
+		return p
+	}
+	// end expects the reply to the call, if any, and the exit code, in time.
+	end := func(p *process, since time.Time, text string, code int, least, most time.Duration) {
+		p.t.Helper()
+		if text != "" {
+			require.Contains(p.t, p.wait("1").text(), text)
+		}
+		for p.read() != nil {
+		}
+		require.Equal(p.t, code, p.exit(), p.stderr.String())
+		took := time.Since(since)
+		require.GreaterOrEqual(p.t, took, least)
+		require.Less(p.t, took, most)
+	}
+	const long = 60_000
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run("the reply is delivered, a late request refused/"+s.String(), func(t *testing.T) {
+			p := begin(t, helper{}, script{Ms: 1000})
+			now := time.Now()
+			term(p, s)
+			for i := 2; ; i++ { // until the signal has been noticed
+				p.send(p.tool(strconv.Itoa(i), "echo", script{}))
+				if r := p.wait(strconv.Itoa(i)); r.Error != nil {
+					require.Equal(t, -32000, r.Error.Code)
+					break
+				}
+			}
+			end(p, now, "slept", 0, 0, 10*time.Second)
+		})
+	}
+	t.Run("the window is over", func(t *testing.T) {
+		p := begin(t, helper{StopMs: 500}, script{Ms: long})
+		now := time.Now()
+		term(p, syscall.SIGTERM)
+		end(p, now, "received terminated", 0, 500*time.Millisecond, 5*time.Second)
+	})
+	t.Run("a deaf handler", func(t *testing.T) {
+		p := begin(t, helper{StopMs: 500, GraceMs: 500}, script{Ms: long, Deaf: true})
+		now := time.Now()
+		term(p, syscall.SIGTERM)
+		end(p, now, "", 1, time.Second, 6*time.Second)
+		require.Contains(t, p.stderr.String(), "1 request without a reply")
+	})
+	t.Run("twice", func(t *testing.T) {
+		p := begin(t, helper{}, script{Ms: long})
+		now := time.Now()
+		term(p, syscall.SIGTERM)
+		for i := 2; ; i++ {
+			p.send(p.tool(strconv.Itoa(i), "echo", script{}))
+			if p.wait(strconv.Itoa(i)).Error != nil {
+				break
+			}
+		}
+		term(p, syscall.SIGTERM)
+		end(p, now, "received terminated", 0, 0, 4*time.Second)
+	})
+	t.Run("end of input, then the signal", func(t *testing.T) {
+		p := begin(t, helper{}, script{Ms: long})
+		require.NoError(t, p.in.Close())
+		time.Sleep(time.Second) // a client gives the server time before it sends a signal
+		now := time.Now()
+		term(p, syscall.SIGTERM)
+		end(p, now, "received terminated", 0, 0, 2*time.Second)
+	})
+	t.Run("end of input, then the signal, a deaf handler", func(t *testing.T) {
+		p := begin(t, helper{}, script{Ms: long, Deaf: true})
+		require.NoError(t, p.in.Close())
+		time.Sleep(time.Second)
+		now := time.Now()
+		term(p, syscall.SIGTERM)
+		end(p, now, "", 1, 0, 2*time.Second) // a client kills it 2 s later
+	})
+	t.Run("idle", func(t *testing.T) {
+		t.Parallel()
+		p := launch(t, helper{}, nil)
+		p.start(mcptest.Handshake)
+		p.alive()
+		now := time.Now()
+		term(p, syscall.SIGTERM)
+		end(p, now, "", 0, 0, 2*time.Second)
+	})
+	t.Run("the client does not read", func(t *testing.T) {
+		t.Parallel()
+		p := launch(t, helper{StopMs: 200, GraceMs: 200}, nil)
+		p.start(mcptest.Handshake)
+		p.send(p.tool("1", "big", script{Bytes: 1 << 20}))
+		time.Sleep(300 * time.Millisecond) // until the reply waits in the pipe
+		now := time.Now()
+		term(p, syscall.SIGTERM)
+		require.Equal(t, 1, p.exit())
+		require.Less(t, time.Since(now), 5*time.Second)
+	})
+}
+
+// A client that is gone, with all of its ends, is a clean end of the session
+// and no death by SIGPIPE.
+func TestClientIsGone(t *testing.T) {
+	for work, code := range map[string]int{"big": 0, "print for ever": 1} {
+		t.Run(work, func(t *testing.T) {
+			t.Parallel()
+			stderr, childErr, err := os.Pipe()
+			require.NoError(t, err)
+			cmd := helperCommand(t, helper{EOFMs: 200})
+			stdin, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			out, childOut, err := os.Pipe()
+			require.NoError(t, err)
+			cmd.Stdout, cmd.Stderr = childOut, childErr
+			require.NoError(t, cmd.Start())
+			require.NoError(t, childOut.Close())
+			require.NoError(t, childErr.Close())
+			d := newDriver(t, stdin, out)
+			d.start(mcptest.Handshake)
+			if work == "big" {
+				d.send(d.tool("1", "big", script{Bytes: 1 << 20}))
+			} else {
+				d.send(d.tool("1", "write", script{Way: work}))
+			}
+			require.NoError(t, out.Close())
+			require.NoError(t, stderr.Close())
+			d.send(d.tool("2", "echo", script{}))
+			exited := make(chan error, 1)
+			go func() { exited <- cmd.Wait() }()
+			select {
+			case err := <-exited:
+				require.Equal(t, code, cmd.ProcessState.ExitCode(), "%v", err)
+			case <-time.After(20 * time.Second):
+				_ = cmd.Process.Kill()
+				require.Fail(t, "the server lives on without a client")
+			}
+			_ = stdin.Close()
+		})
+	}
+}
+
+// The SDK's own client, which ends its session at the first stray line.
+func TestSDKClient(t *testing.T) {
+	eachRevision(t, func(t *testing.T, revision string) {
+		cmd := helperCommand(t, helper{After: "banner"})
+		client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)
+		session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+		require.NoError(t, err)
+		for _, way := range wayNames() {
+			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "write", Arguments: script{Way: way}})
+			require.NoError(t, err, way)
+			require.Equal(t, "written", mcptest.Text(r))
+		}
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "big", Arguments: script{Bytes: 17 << 20}})
+		require.NoError(t, err)
+		require.True(t, r.IsError)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "sleep", Arguments: script{Ms: 60_000}})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = session.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, session.Close())
+		require.True(t, cmd.ProcessState.Success())
+	})
+}
+
+// Guard is one of the first things that main does; RunWith and Run use it.
+func TestGuardInThisProcess(t *testing.T) {
+	guard, err := stdioguard.Guard(&stdioguard.Options{Observer: new(events)})
+	require.NoError(t, err)
+	_, err = stdioguard.Guard(nil)
+	require.ErrorIs(t, err, stdioguard.ErrClaimed)
+	require.ErrorIs(t, stdioguard.Run(t.Context(), newServer()), stdioguard.ErrClaimed)
+	_, err = fmt.Fprintln(os.Stdout, "diverted while the tests run")
+	require.NoError(t, err)
+	require.NoError(t, guard.Close())
+	require.NoError(t, guard.Close())
+}
