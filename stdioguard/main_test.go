@@ -179,7 +179,8 @@ func helperCommand(t testing.TB, h helper) *exec.Cmd {
 	config, err := json.Marshal(h)
 	require.NoError(t, err)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), helperEnv+"="+string(config), reportEnv+"="+t.TempDir()+"/report")
+	// The race detector's runtime would sleep for a second at each exit.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", helperEnv+"="+string(config), reportEnv+"="+t.TempDir()+"/report")
 	return cmd
 }
 

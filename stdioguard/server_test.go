@@ -92,7 +92,7 @@ func newServer() *mcp.Server {
 	})
 	server.AddResource(&mcp.Resource{URI: "test://big", Name: "big"},
 		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://big", Text: strings.Repeat("x", 11<<20)}}}, nil
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://big", Text: strings.Repeat("x", 2<<20)}}}, nil
 		})
 	return server
 }

@@ -159,7 +159,7 @@ func TestBatches(t *testing.T) {
 	}
 	for _, revision := range []string{"2024-11-05", "2025-03-26"} {
 		t.Run(revision, func(t *testing.T) {
-			d, _, served := memory(t, nil)
+			d, _, served := memory(t, &stdioguard.Options{MaxMessage: 1 << 20, Observer: new(events)})
 			d.start(revision)
 			d.send(batch(d, "1", "2"))
 			r := d.read()
@@ -188,9 +188,9 @@ func TestBatches(t *testing.T) {
 			require.True(t, strings.HasPrefix(d.read().raw, `[{"jsonrpc":"2.0","id":null,"error":`))
 
 			// All of them have to fit.
-			d.send(`[` + d.tool("5", "big", script{Bytes: 6 << 20}) + `,` + d.tool("6", "big", script{Bytes: 6 << 20}) + `]`)
+			d.send(`[` + d.tool("5", "big", script{Bytes: 600_000}) + `,` + d.tool("6", "big", script{Bytes: 600_000}) + `]`)
 			r = d.read()
-			require.Less(t, len(r.raw), stdioguard.DefaultMaxMessage)
+			require.Less(t, len(r.raw), 1<<20)
 			replies = nil
 			require.NoError(t, json.Unmarshal([]byte(r.raw), &replies))
 			require.Len(t, replies, 2)
@@ -245,16 +245,16 @@ func TestIDInFlight(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	eachRevision(t, func(t *testing.T, revision string) {
 		seen := new(events)
-		d, transport, _ := memory(t, &stdioguard.Options{Observer: seen})
+		d, transport, _ := memory(t, &stdioguard.Options{MaxMessage: 1 << 20, Observer: seen})
 		d.start(revision)
 
-		fits := d.call("big", script{Bytes: 9 << 20})
+		fits := d.call("big", script{Bytes: 1<<20 - 500})
 		require.False(t, fits.Result.IsError)
 
-		r := d.call("big", script{Bytes: 11 << 20})
+		r := d.call("big", script{Bytes: 2 << 20})
 		require.NotNil(t, r.Result, r.raw)
 		require.True(t, r.Result.IsError)
-		require.Contains(t, r.text(), "at most 10420224 fit in one message")
+		require.Contains(t, r.text(), "at most 1048576 fit in one message")
 		require.Nil(t, r.Result.StructuredContent)
 		require.Contains(t, r.Result.Meta, "steady/error")
 		want := ""
@@ -269,13 +269,13 @@ func TestTooLarge(t *testing.T) {
 		require.Equal(t, -32603, r.Error.Code)
 
 		// What the server sends of its own accord is refused to its sender.
-		require.Contains(t, d.call("notify", script{Bytes: 11 << 20}).text(), "fit in one message")
+		require.Contains(t, d.call("notify", script{Bytes: 2 << 20}).text(), "fit in one message")
 		d.alive()
 		require.NoError(t, transport.Close())
 		e, found := find[stdioguard.TooLarge](seen)
 		require.True(t, found)
 		require.Equal(t, "big", e.Tool)
-		require.Greater(t, e.Bytes, 11<<20)
+		require.Greater(t, e.Bytes, 2<<20)
 	})
 }
 
