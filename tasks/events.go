@@ -1,0 +1,137 @@
+package tasks
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Created is observed when a call has been given a record, before its work
+// starts.
+type Created struct{ Task, Tool string }
+
+func (Created) EventName() string      { return "tasks.created" }
+func (Created) EventLevel() slog.Level { return slog.LevelDebug }
+func (e Created) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool))
+}
+
+// Joined is observed when a call repeats another one and was not run.
+type Joined struct {
+	Task, Tool string
+	ByKey      bool          // it carried the same idempotency key
+	Age        time.Duration // since the first call
+}
+
+func (Joined) EventName() string { return "tasks.joined" }
+func (e Joined) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool),
+		slog.Bool("by_key", e.ByKey), slog.Duration("age", e.Age))
+}
+
+// Ended is observed when a task has reached a terminal state.
+type Ended struct {
+	Task, Tool string
+	Status     Status
+	ToolError  bool          // completed with a result that is an error
+	Ran        time.Duration // since the call
+	Cause      error         // private: why it failed. Nil otherwise.
+}
+
+func (Ended) EventName() string { return "tasks.ended" }
+func (e Ended) EventLevel() slog.Level {
+	if e.Status == Failed {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+func (e Ended) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("task", e.Task), slog.String("tool", e.Tool), slog.String("status", string(e.Status)),
+		slog.Bool("tool_error", e.ToolError), slog.Duration("ran", e.Ran)}
+	if e.Cause != nil {
+		attrs = append(attrs, slog.String("cause", e.Cause.Error()))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// Panicked is observed when a handler panicked. The process goes on.
+type Panicked struct {
+	Task, Tool string
+	Value      any
+	Stack      string
+}
+
+func (Panicked) EventName() string      { return "tasks.panicked" }
+func (Panicked) EventLevel() slog.Level { return slog.LevelError }
+func (e Panicked) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool),
+		slog.Any("value", e.Value), slog.String("stack", e.Stack))
+}
+
+// Dropped is observed when a handler ended after its task had: the result came
+// after a cancellation, after the maximum run time, or after the record had
+// expired or been given to another run.
+type Dropped struct {
+	Task, Tool string
+	Reason     string
+}
+
+func (Dropped) EventName() string { return "tasks.dropped" }
+func (e Dropped) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool), slog.String("reason", e.Reason))
+}
+
+// Denied is observed when a handle was not answered for. On the wire all
+// reasons look the same.
+type Denied struct {
+	Verb   string
+	Task   string // as sent; "" if it is no handle
+	Reason string // "foreign", "expired", "unknown", "anonymous"
+}
+
+func (Denied) EventName() string { return "tasks.denied" }
+func (e Denied) EventLevel() slog.Level {
+	if e.Reason == deniedForeign {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+func (e Denied) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("verb", e.Verb), slog.String("task", e.Task), slog.String("reason", e.Reason))
+}
+
+// Refused is observed when a call was not started: the tool's queue is full,
+// the store is full, the idempotency key was used for something else, or the
+// manager is closed.
+type Refused struct{ Tool, Reason string }
+
+func (Refused) EventName() string      { return "tasks.refused" }
+func (Refused) EventLevel() slog.Level { return slog.LevelWarn }
+func (e Refused) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("tool", e.Tool), slog.String("reason", e.Reason))
+}
+
+// Lost is observed when the process that ran a task is gone.
+type Lost struct {
+	Task, Tool string
+	RunAgain   bool
+}
+
+func (Lost) EventName() string      { return "tasks.lost" }
+func (Lost) EventLevel() slog.Level { return slog.LevelWarn }
+func (e Lost) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool), slog.Bool("run_again", e.RunAgain))
+}
+
+// StoreFailed is observed when the store or the push of a notification did not
+// work.
+type StoreFailed struct {
+	Operation string
+	Task      string
+	Err       error
+}
+
+func (StoreFailed) EventName() string      { return "tasks.store_failed" }
+func (StoreFailed) EventLevel() slog.Level { return slog.LevelError }
+func (e StoreFailed) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("operation", e.Operation), slog.String("task", e.Task), slog.Any("error", e.Err))
+}

@@ -1,0 +1,93 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// listTools adapts the advertised tools to the client: one that has the
+// extension needs no tools that stand in for it, and one that has not may get a
+// handle where a result belongs, which clients check against the tool's output
+// schema.
+func (m *Manager) listTools(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.ListToolsRequest) (mcp.Result, error) {
+	res, err := next(ctx, method, req)
+	list, ok := res.(*mcp.ListToolsResult)
+	if err != nil || !ok || list == nil || m.opts.ExtensionOnly {
+		return res, err
+	}
+	adapted := *list
+	adapted.Tools = slices.Clone(list.Tools)
+	if declared(req) {
+		names := m.opts.ToolNames
+		ours := []string{names.Status, names.Result, names.Cancel, names.Answer}
+		adapted.Tools = slices.DeleteFunc(adapted.Tools, func(t *mcp.Tool) bool { return slices.Contains(ours, t.Name) })
+		return &adapted, nil
+	}
+	for i, t := range adapted.Tools {
+		p, ok := m.policies[t.Name]
+		if !ok || p.Support == Never || t.OutputSchema == nil {
+			continue
+		}
+		wide := *t
+		wide.OutputSchema = widen(t.OutputSchema)
+		adapted.Tools[i] = &wide
+	}
+	return &adapted, nil
+}
+
+// runningSchema is the schema of the structured content of a result that is a
+// handle.
+const runningSchema = `{"type":"object","properties":{"task":{"type":"object","properties":{"taskId":{"type":"string"},"status":{"type":"string"}},"required":["taskId","status"]}},"required":["task"]}`
+
+// widen returns an output schema that a handle fits as well. If that cannot be
+// said, because the schema refers to parts of itself that would move, it
+// returns nil: without an output schema nothing is checked.
+func widen(schema any) any {
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	wide := map[string]json.RawMessage{"type": json.RawMessage(`"object"`)}
+	for _, shared := range []string{"$schema", "$id", "$defs", "definitions"} {
+		if v, ok := members[shared]; ok {
+			wide[shared] = v
+			delete(members, shared)
+		}
+	}
+	if !refersOnlyToDefs(raw) {
+		return nil
+	}
+	own, err := json.Marshal(members)
+	if err != nil {
+		return nil
+	}
+	wide["anyOf"] = slices.Concat(json.RawMessage("["), own, json.RawMessage(","+runningSchema+"]"))
+	out, err := json.Marshal(wide)
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(out)
+}
+
+// refersOnlyToDefs reports whether every reference within a schema points to
+// definitions that stay where they are, or outside.
+func refersOnlyToDefs(raw []byte) bool {
+	for rest := raw; ; {
+		_, after, found := bytes.Cut(rest, []byte(`"#`))
+		if !found {
+			return true
+		}
+		if !bytes.HasPrefix(after, []byte("/$defs/")) && !bytes.HasPrefix(after, []byte("/definitions/")) {
+			return false
+		}
+		rest = after
+	}
+}

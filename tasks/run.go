@@ -1,0 +1,446 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	stderrors "errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/wire"
+)
+
+// A run is one execution of a handler for a task, in this process.
+//
+// Its caller and its body go separate ways: the body may outlive the caller and
+// the caller may be answered before the body has returned. What both agree on
+// is the record in the store.
+type run struct {
+	m       *Manager
+	policy  Policy
+	surface surface
+	req     *mcp.CallToolRequest
+	next    mcp.MethodHandler
+	entry   *entry // non-nil if the policy comes from a wrapped handler
+
+	// Set once the record exists.
+	id      string
+	tool    string
+	number  int64 // the fencing token
+	created time.Time
+	alone   bool // no other call can join the task
+	slots   *slots
+	queued  bool // has a place in the queue
+	slotted bool // has a slot
+
+	lent     *mcp.ServerSession // a worker session, if the handler needed one
+	giveBack func()
+
+	ctx    context.Context // the body's: it has the request's values, and ends by cancel
+	cancel context.CancelCauseFunc
+	limit  *time.Timer // enforces Policy.MaxRun
+
+	promoted chan struct{} // closed when the handler wants its caller to have the handle
+	promote  sync.Once
+	shown    atomic.Bool // the handle has been given out
+	detached sync.Once
+
+	settled chan struct{} // closed when the outcome is decided, maybe before the body returns
+	settle  sync.Once
+	out     outcome // valid once settled
+
+	progressed atomic.Int64 // when Progress last wrote, in Unix nanoseconds
+}
+
+// An outcome is what a call came to.
+type outcome struct {
+	res mcp.Result
+	err error
+	// withdrawn says that the record is gone: the result asks for input within
+	// the request, and the work has not begun.
+	withdrawn bool
+	panicked  any // the value, if the handler panicked
+}
+
+type runKey struct{}
+
+func runFrom(ctx context.Context) *run {
+	r, _ := ctx.Value(runKey{}).(*run)
+	return r
+}
+
+// newRun prepares a run for a call. The body's context has the values of ctx
+// and does not end with it.
+func (m *Manager) newRun(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) *run {
+	r := &run{
+		m:        m,
+		req:      req,
+		next:     next,
+		promoted: make(chan struct{}),
+		settled:  make(chan struct{}),
+	}
+	r.ctx, r.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), runKey{}, r))
+	return r
+}
+
+// adopt makes rec the record of r, which was created for it.
+func (r *run) adopt(rec *Record) {
+	r.id, r.tool, r.number, r.created = rec.ID, rec.Tool, rec.Run, rec.CreatedAt
+	r.alone = rec.Key == "" && rec.Identity == ""
+	r.shown.Store(rec.Disclosed)
+}
+
+// Causes with which a body's context is cancelled.
+var (
+	errMaxRun    = stderrors.New("tasks: the maximum run time is over")
+	errCancelled = stderrors.New("tasks: the task was cancelled")
+	errFenced    = stderrors.New("tasks: another run has taken over")
+	errEnded     = stderrors.New("tasks: the task had ended")
+)
+
+const outcomeUnknown = "The server stopped while this was running. Whether the work was done is not known: " +
+	"check before you start it again."
+
+// body runs the handler and records what came of it.
+func (r *run) body() {
+	r.conclude(func() outcome {
+		if err := r.begin(); err != nil {
+			return outcome{err: err}
+		}
+		return r.rounds(r.invoke(r.req))
+	})
+}
+
+// conclude records the outcome of work, however it ends, and frees what the run
+// holds.
+func (r *run) conclude(work func() outcome) {
+	out := outcome{err: errInternal("The handler ended without an answer.")} // runtime.Goexit
+	defer func() {
+		if r.limit != nil {
+			r.limit.Stop()
+		}
+		r.finish(out)
+		r.cancel(nil)
+		if r.giveBack != nil {
+			r.giveBack()
+		}
+		if r.slotted {
+			r.slots.release()
+		}
+		r.m.remove(r)
+	}()
+	out = work()
+}
+
+// begin waits for a free slot and starts the clock.
+func (r *run) begin() error {
+	if r.queued {
+		if err := r.slots.wait(r.ctx); err != nil {
+			return err
+		}
+		r.slotted = true
+		SetStatus(r.ctx, "")
+	}
+	r.limit = time.AfterFunc(r.policy.MaxRun, func() {
+		r.fail(errMaxRun, fmt.Sprintf("The work was stopped: it took longer than %v. "+
+			"Part of it may have been done: check before you start it again.", r.policy.MaxRun))
+	})
+	return nil
+}
+
+// invoke calls the handler. It is the only place where foreign code runs, so a
+// panic ends here: nobody above could recover it.
+func (r *run) invoke(req *mcp.CallToolRequest) (out outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.m.observer.Observe(r.ctx, Panicked{Task: r.id, Tool: req.Params.Name, Value: v, Stack: string(debug.Stack())})
+			out = outcome{err: errInternal("The tool failed because of a bug in the server."), panicked: v}
+		}
+	}()
+	res, err := r.next(r.ctx, wire.MethodCallTool, req)
+	return outcome{res: res, err: err}
+}
+
+// shape makes of an outcome what a client may see. Nobody else does: the
+// middleware outside of this package has long returned. If one of
+// [errors.Shape] is installed there, its options count here as well.
+func (r *run) shape(out outcome) outcome {
+	if out.panicked != nil {
+		return out
+	}
+	as := func(context.Context, string, mcp.Request) (mcp.Result, error) { return out.res, out.err }
+	var shaped outcome
+	shaped.res, shaped.err = errors.Shape(&errors.Options{Observer: r.m.opts.Observer})(as)(r.ctx, wire.MethodCallTool, r.req)
+	return shaped
+}
+
+// maxRounds bounds how often one call may come back for more input.
+const maxRounds = 32
+
+// rounds carries a multi round-trip request to its end. While only the caller
+// knows of the call, the caller gets the question and there is no task: the
+// extension wants that settled before a task is created. Afterwards the task
+// asks.
+func (r *run) rounds(out outcome) outcome {
+	for range maxRounds {
+		out = r.shape(out)
+		res, ok := out.res.(*mcp.CallToolResult)
+		if out.err != nil || !ok || res == nil || res.InputRequests == nil {
+			return out
+		}
+		if r.withdraw() {
+			out.withdrawn = true
+			return out
+		}
+		responses, err := r.askAll(r.ctx, res.InputRequests)
+		if err != nil {
+			return outcome{err: err}
+		}
+		params := *r.req.Params
+		params.InputResponses, params.RequestState = responses, res.RequestState
+		again := *r.req
+		again.Params = &params
+		out = r.invoke(&again)
+	}
+	return outcome{err: errInternal("The tool asked for input too often.")}
+}
+
+// withdraw removes the record if nobody has the handle.
+func (r *run) withdraw() bool {
+	for {
+		ctx := context.WithoutCancel(r.ctx)
+		rec, err := r.m.store.Get(ctx, r.id)
+		if err != nil || rec.Disclosed || rec.Status.Terminal() {
+			return false
+		}
+		if err = r.m.store.Delete(ctx, r.id, rec.Version); err == nil {
+			return true
+		}
+		if !stderrors.Is(err, ErrConflict) {
+			r.m.observer.Observe(ctx, StoreFailed{Operation: "delete", Task: r.id, Err: err})
+			return false
+		}
+	}
+}
+
+// finish records the outcome, unless the task has ended otherwise.
+func (r *run) finish(out outcome) {
+	if out.withdrawn {
+		r.decide(out)
+		return
+	}
+	e := r.ending(out)
+	dropped := ""
+	rec, err := r.m.persist(r.ctx, r.id, func(rec *Record, now time.Time) error {
+		dropped = ""
+		if rec.Run != r.number {
+			return errFenced
+		}
+		rec.Worker = ""
+		if rec.Status.Terminal() {
+			dropped = "the task was " + string(rec.Status)
+			rec.letGo(now)
+			return nil
+		}
+		e.apply(rec, now)
+		return nil
+	})
+	switch {
+	case stderrors.Is(err, ErrFull):
+		// The task must end even if its result finds no room.
+		e = ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The work was done, but the server has no room to keep its result."}, cause: err}
+		rec, err = r.m.persist(r.ctx, r.id, func(rec *Record, now time.Time) error {
+			rec.Worker = ""
+			e.apply(rec, now)
+			return nil
+		})
+	case stderrors.Is(err, ErrNotFound):
+		dropped = "the record has expired"
+	case stderrors.Is(err, errFenced):
+		dropped = "another run has taken over"
+	}
+	switch {
+	case dropped != "":
+		r.m.observer.Observe(r.ctx, Dropped{Task: r.id, Tool: r.tool, Reason: dropped})
+	case err != nil:
+		r.m.observer.Observe(r.ctx, StoreFailed{Operation: "finish", Task: r.id, Err: err})
+	default:
+		r.m.observer.Observe(r.ctx, Ended{Task: r.id, Tool: r.tool, Status: rec.Status, ToolError: e.toolError,
+			Ran: rec.UpdatedAt.Sub(rec.CreatedAt), Cause: e.cause})
+	}
+	r.decide(out)
+}
+
+// decide fixes the outcome that the caller sees. The first one counts.
+func (r *run) decide(out outcome) {
+	r.settle.Do(func() {
+		r.out = out
+		close(r.settled)
+	})
+}
+
+// fail ends the task although its body still runs, and tells the body. The key
+// and the identity stay held until the body has returned, so that a second run
+// does not start beside it.
+func (r *run) fail(cause error, message string) {
+	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: message}, cause: cause}
+	r.end(e, outcome{err: errInternal(message)})
+}
+
+// abort is fail for a cancellation.
+func (r *run) abort(message string) {
+	e := ending{status: Cancelled, message: message}
+	r.end(e, outcome{res: errors.Refused("the call was cancelled").Because("%s", message).Result(r.req)})
+}
+
+func (r *run) end(e ending, out outcome) {
+	rec, err := r.m.persist(r.ctx, r.id, func(rec *Record, now time.Time) error {
+		if rec.Run != r.number {
+			return errFenced
+		}
+		if rec.Status.Terminal() {
+			return errEnded
+		}
+		e.apply(rec, now)
+		return nil
+	})
+	if err == nil {
+		r.m.observer.Observe(r.ctx, Ended{Task: r.id, Tool: r.tool, Status: rec.Status, Ran: rec.UpdatedAt.Sub(rec.CreatedAt), Cause: e.cause})
+	}
+	r.decide(out)
+	if e.cause == nil {
+		e.cause = errCancelled
+	}
+	r.cancel(e.cause)
+}
+
+// detach makes the run follow its record, which others can now change: another
+// replica may accept the cancellation.
+func (r *run) detach() {
+	r.detached.Do(func() {
+		r.m.background(func() {
+			var version int64
+			for {
+				rec, err := r.m.store.Watch(r.ctx, r.id, version)
+				switch {
+				case r.ctx.Err() != nil:
+					return
+				case stderrors.Is(err, ErrNotFound), err == nil && rec.Run != r.number:
+					r.cancel(errFenced)
+					return
+				case err != nil:
+					r.m.observer.Observe(r.ctx, StoreFailed{Operation: "watch", Task: r.id, Err: err})
+					if !sleep(r.ctx, time.Second) {
+						return
+					}
+					continue
+				case rec.Status.Terminal() && rec.Worker != "": // not by finish, which clears the worker
+					r.decide(outcome{res: endedElsewhere(&rec).Result(r.req)})
+					r.cancel(errCancelled)
+					return
+				}
+				version = rec.Version
+			}
+		})
+	})
+}
+
+// sleep waits for d and reports whether ctx is still alive.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// An ending is how a task ends.
+type ending struct {
+	status    Status
+	message   string
+	result    json.RawMessage
+	err       *Error
+	toolError bool
+	cause     error // private
+}
+
+// ending turns the outcome of a run into what the record says. Of errors, only
+// protocol errors are public.
+func (r *run) ending(out outcome) ending {
+	if out.err != nil {
+		e := &Error{Code: jsonrpc.CodeInternalError, Message: "The tool failed because of an internal error."}
+		if je, ok := errorAs[*jsonrpc.Error](out.err); ok {
+			e = &Error{Code: je.Code, Message: je.Message, Data: je.Data}
+		}
+		return ending{status: Failed, err: e, cause: out.err}
+	}
+	raw, err := marshal(out.res)
+	if err != nil {
+		return ending{status: Failed, cause: err,
+			err: &Error{Code: jsonrpc.CodeInternalError, Message: "The tool's result cannot be encoded."}}
+	}
+	res, _ := out.res.(*mcp.CallToolResult)
+	return ending{status: Completed, result: raw, toolError: res != nil && res.IsError}
+}
+
+func errorAs[E error](err error) (e E, ok bool) {
+	ok = stderrors.As(err, &e)
+	return e, ok
+}
+
+// marshal encodes a result of foreign code, which may be nil or panic.
+func marshal(res mcp.Result) (raw json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("encoding the result panicked: %v", v)
+		}
+	}()
+	raw, err = json.Marshal(res)
+	if err == nil && (len(raw) == 0 || raw[0] != '{') {
+		err = stderrors.New("the handler returned no result")
+	}
+	return raw, err
+}
+
+// briefly is how long a failed call that nobody has the handle of is kept, for
+// those who wait for it.
+const briefly = time.Minute
+
+// apply ends rec.
+func (e *ending) apply(rec *Record, now time.Time) {
+	rec.Status, rec.StatusMessage = e.status, e.message
+	rec.Result, rec.Error = e.result, e.err
+	if e.err != nil && rec.StatusMessage == "" {
+		rec.StatusMessage = e.err.Message
+	}
+	rec.InputRequests, rec.InputResponses = nil, nil
+
+	success := e.status == Completed && !e.toolError
+	switch {
+	case rec.Disclosed, success && (rec.Key != "" || rec.Identity != "" && rec.Window == 0):
+		rec.ExpiresAt = now.Add(rec.TTL)
+	case success:
+		rec.ExpiresAt = now.Add(min(rec.Window, rec.TTL))
+	default:
+		rec.ExpiresAt = now.Add(min(briefly, rec.TTL))
+	}
+	switch {
+	case success:
+		rec.KeyUntil, rec.IdentityUntil = rec.ExpiresAt, rec.ExpiresAt
+		if rec.Window > 0 {
+			rec.IdentityUntil = now.Add(min(rec.Window, rec.TTL))
+		}
+	case rec.Worker == "":
+		rec.letGo(now)
+	}
+}

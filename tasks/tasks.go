@@ -1,0 +1,233 @@
+package tasks
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/observe"
+)
+
+// Options configures a [Manager]. The zero value is ready to use, and leaves
+// every tool alone.
+type Options struct {
+	// Policies says which tools may become tasks, by name. Tools without a
+	// policy are left alone.
+	Policies map[string]Policy
+
+	// Store keeps the tasks. If nil, a [MemoryStore] with its default bounds.
+	Store Store
+
+	// ExtensionOnly leaves out the tools that stand in for the extension. A
+	// client that does not declare it then waits for the result, or is refused
+	// with code -32021 if the policy says [Required].
+	ExtensionOnly bool
+
+	// ToolNames renames the tools that stand in for the extension.
+	ToolNames ToolNames
+
+	// MaxWait bounds how long one call of task_status or task_result waits for
+	// news. If zero, 20 s, which is below the timeout of every client we know.
+	MaxWait time.Duration
+
+	// Owner, if not nil, names the principal of a request, for servers whose
+	// callers are told apart by something else than a token's subject or a
+	// session. It must not look at arguments. If it returns "", the default
+	// rules decide.
+	Owner func(mcp.Request) string
+
+	// Anonymous lets callers that have neither a token nor a session share one
+	// set of tasks, and lets a handle outlive its connection. It is for servers
+	// with one user, such as a local one on stdio: every caller can see and
+	// cancel the tasks of every other.
+	//
+	// If false, a caller without an identity, which is one over stateless HTTP
+	// without a token, gets no tasks: its calls run within the request.
+	Anonymous bool
+
+	// Observer receives the package's events. If nil, they go to slog.Default.
+	Observer observe.Observer
+}
+
+// ToolNames are the names of the tools that stand in for the extension. An
+// empty name means the default.
+type ToolNames struct {
+	Status string // task_status
+	Result string // task_result
+	Cancel string // task_cancel
+	Answer string // task_answer
+}
+
+// A Manager runs calls as tasks and answers for them. Make one with [New],
+// install it on any number of servers, and close it.
+type Manager struct {
+	opts     Options
+	policies map[string]Policy
+	store    Store
+	observer observe.Observer
+	worker   string // the name of this process in records
+	epoch    string
+	started  time.Time
+
+	installed atomic.Bool // some server answers for handles
+	wrapped   atomic.Bool // some handler brings its own policy, see Handler
+	rerun     atomic.Pointer[rerunner]
+
+	conns streams // transports that can push, see Transport
+
+	mu      sync.Mutex
+	closed  bool
+	runs    map[string]*run // running in this process, by task
+	slots   map[string]*slots
+	idle    chan struct{} // closed when closed and runs is empty
+	stopped bool          // no more background work
+	stop    context.CancelFunc
+	others  sync.WaitGroup // background work
+}
+
+// New returns a Manager. A nil opts means the zero Options.
+func New(opts *Options) *Manager {
+	m := &Manager{
+		policies: map[string]Policy{},
+		worker:   rand.Text(),
+		started:  time.Now(),
+		runs:     map[string]*run{},
+		slots:    map[string]*slots{},
+		idle:     make(chan struct{}),
+	}
+	if opts != nil {
+		m.opts = *opts
+	}
+	for name, p := range m.opts.Policies {
+		m.policies[name] = p.withDefaults()
+	}
+	if m.store = m.opts.Store; m.store == nil {
+		m.store = NewMemoryStore(nil)
+	}
+	m.epoch = m.store.Epoch()
+	m.observer = observe.Or(m.opts.Observer)
+	m.opts.ToolNames = m.opts.ToolNames.withDefaults()
+	if m.opts.MaxWait <= 0 {
+		m.opts.MaxWait = 20 * time.Second
+	}
+	return m
+}
+
+// errClosing is the cause with which work is cancelled by Close.
+var errClosing = errors.New("tasks: the server is shutting down")
+
+// An AbandonedError lists the tasks whose handlers had not returned when
+// [Manager.Close] gave up.
+type AbandonedError struct {
+	Tasks []string // handles
+}
+
+func (e *AbandonedError) Error() string {
+	return fmt.Sprintf("tasks: %d tasks were abandoned: %s", len(e.Tasks), strings.Join(e.Tasks, ", "))
+}
+
+// Close refuses new calls and waits for the running ones. When ctx is done it
+// cancels those that are left, records that their outcome is unknown, gives
+// their handlers one second to return, and reports those that did not with an
+// [AbandonedError].
+//
+// Close may be called many times; every call waits.
+func (m *Manager) Close(ctx context.Context) error {
+	m.mu.Lock()
+	if !m.closed {
+		m.closed = true
+		if len(m.runs) == 0 {
+			close(m.idle)
+		}
+	}
+	m.mu.Unlock()
+
+	var abandoned error
+	select {
+	case <-m.idle:
+	case <-ctx.Done():
+		abandoned = m.abandon()
+	}
+	m.mu.Lock()
+	m.stopped = true
+	if m.stop != nil {
+		m.stop()
+	}
+	m.mu.Unlock()
+	m.others.Wait()
+	return abandoned
+}
+
+// background runs f in a goroutine that Close waits for.
+func (m *Manager) background(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.stopped {
+		m.others.Go(f)
+	}
+}
+
+// abandon cancels what runs and waits a little for it.
+func (m *Manager) abandon() error {
+	for _, r := range m.running() {
+		r.fail(errClosing, outcomeUnknown)
+	}
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	select {
+	case <-m.idle:
+		return nil
+	case <-patience.C:
+	}
+	var ids []string
+	for _, r := range m.running() {
+		ids = append(ids, r.id)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	return &AbandonedError{Tasks: ids}
+}
+
+func (m *Manager) running() []*run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.runs))
+}
+
+// add registers a run, unless the manager is closed.
+func (m *Manager) add(r *run) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.runs[r.id] = r
+	return true
+}
+
+func (m *Manager) remove(r *run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.runs, r.id)
+	if m.closed && len(m.runs) == 0 {
+		close(m.idle)
+	}
+}
+
+// local returns the run of a task in this process, or nil.
+func (m *Manager) local(id string) *run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runs[id]
+}

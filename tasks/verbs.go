@@ -1,0 +1,182 @@
+package tasks
+
+import (
+	"context"
+	stderrors "errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// verb answers the three methods of the extension.
+func (m *Manager) verb(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	id, err := verbTarget(req)
+	if err != nil {
+		return nil, err
+	}
+	if !declared(req) {
+		return nil, errMissingCapability()
+	}
+	if err := checkName(req, id); err != nil {
+		return nil, err
+	}
+	rec, err := m.find(ctx, method, req, id)
+	if err != nil {
+		return nil, err
+	}
+	switch req := req.(type) {
+	case *mcp.ServerRequest[*updateParams]:
+		_, err := m.deliver(ctx, rec.ID, req.Params.InputResponses)
+		if err != nil && !stderrors.Is(err, errEnded) && !stderrors.Is(err, errNoAnswer) {
+			return nil, m.publicError(ctx, method, id, err)
+		}
+		return &ackResult{ResultType: resultComplete}, nil
+	case *mcp.ServerRequest[*cancelParams]:
+		if _, err := m.cancel(ctx, rec.ID); err != nil {
+			return nil, m.publicError(ctx, method, id, err)
+		}
+		return &ackResult{ResultType: resultComplete}, nil
+	default:
+		return &getResult{ResultType: resultComplete, detailedTask: rec.detailed(time.Now())}, nil
+	}
+}
+
+// verbTarget returns the handle that a request is about. Requests without
+// parameters come with nil ones: the SDK lets them pass for custom methods.
+func verbTarget(req mcp.Request) (string, error) {
+	switch req := req.(type) {
+	case *mcp.ServerRequest[*getParams]:
+		if req.Params != nil {
+			return req.Params.TaskID, nil
+		}
+	case *mcp.ServerRequest[*updateParams]:
+		if req.Params != nil {
+			return req.Params.TaskID, nil
+		}
+	case *mcp.ServerRequest[*cancelParams]:
+		if req.Params != nil {
+			return req.Params.TaskID, nil
+		}
+	}
+	return "", errInvalidParams("The parameter taskId is missing.")
+}
+
+// checkName holds the header Mcp-Name to the body, as the extension's section
+// "Streamable HTTP: Routing Headers" wants. [Manager.Handler] does so before,
+// with the HTTP status that belongs to it.
+func checkName(req mcp.Request, id string) error {
+	extra := req.GetExtra()
+	if extra == nil || extra.Header == nil || extra.Header.Get(headerName) == id {
+		return nil
+	}
+	return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: nameMismatch}
+}
+
+const nameMismatch = "The header Mcp-Name does not match params.taskId."
+
+// Reasons of Denied events.
+const (
+	deniedForeign   = "foreign"
+	deniedExpired   = "expired"
+	deniedUnknown   = "unknown"
+	deniedAnonymous = "anonymous"
+)
+
+// find returns a task for its owner. For everybody else, and for a task that
+// has expired or never existed, the error is the same; the operator learns the
+// reason.
+//
+// A handle that was issued by a store that is gone, because it was lost in a
+// restart, is answered with a failed task: its owner must not believe that the
+// work never began.
+func (m *Manager) find(ctx context.Context, verb string, req mcp.Request, id string) (*Record, error) {
+	epoch, issued := parseHandle(id)
+	deny := func(reason string) error {
+		e := Denied{Verb: verb, Reason: reason}
+		if issued {
+			e.Task = id
+		}
+		m.observer.Observe(ctx, e)
+		return errUnknownTask()
+	}
+	if !issued {
+		return nil, deny(deniedUnknown)
+	}
+	owner := m.ownerOf(req)
+	if owner == "" {
+		return nil, deny(deniedAnonymous)
+	}
+	rec, err := m.store.Get(ctx, id)
+	switch {
+	case err == nil && rec.Owner != owner:
+		return nil, deny(deniedForeign)
+	case err == nil && rec.Expired(time.Now()):
+		return nil, deny(deniedExpired)
+	case err == nil:
+		return &rec, nil
+	case !stderrors.Is(err, ErrNotFound):
+		return nil, m.publicError(ctx, verb, id, err)
+	case epoch == m.epoch:
+		return nil, deny(deniedExpired) // it was issued and has been swept
+	}
+	lost := m.lostTask(id)
+	return &lost, nil
+}
+
+// lostTask is the record of a task that went with its store.
+func (m *Manager) lostTask(id string) Record {
+	return Record{
+		ID:            id,
+		Status:        Failed,
+		StatusMessage: outcomeUnknown,
+		Error:         &Error{Code: jsonrpc.CodeInternalError, Message: outcomeUnknown},
+		CreatedAt:     m.started,
+		UpdatedAt:     m.started,
+		ExpiresAt:     m.started.Add(time.Hour),
+		PollInterval:  time.Second,
+	}
+}
+
+// cancel ends a task, unless it has ended: then it returns the task as it is.
+// The handler is told, and the key stays held until it has returned.
+func (m *Manager) cancel(ctx context.Context, id string) (Record, error) {
+	if r := m.local(id); r != nil {
+		r.abort("Cancelled on request.")
+		return m.store.Get(ctx, id)
+	}
+	e := ending{status: Cancelled, message: "Cancelled on request."}
+	rec, err := m.persist(ctx, id, func(rec *Record, now time.Time) error {
+		if rec.Status.Terminal() {
+			return errEnded
+		}
+		e.apply(rec, now)
+		return nil
+	})
+	switch {
+	case err == nil:
+		m.observer.Observe(ctx, Ended{Task: rec.ID, Tool: rec.Tool, Status: rec.Status, Ran: rec.UpdatedAt.Sub(rec.CreatedAt)})
+	case stderrors.Is(err, errEnded), stderrors.Is(err, ErrNotFound): // or lost in a restart
+		err = nil
+	}
+	return rec, err
+}
+
+// publicError passes protocol errors, and hides what the store says.
+func (m *Manager) publicError(ctx context.Context, operation, id string, err error) error {
+	if je, ok := errorAs[*jsonrpc.Error](err); ok {
+		return je
+	}
+	if stderrors.Is(err, ErrNotFound) {
+		return errUnknownTask()
+	}
+	m.observer.Observe(ctx, StoreFailed{Operation: operation, Task: id, Err: err})
+	return errInternal(fmt.Sprintf("The task store does not answer %s now.", operation))
+}
+
+// invalidParams returns err if it blames the caller's parameters.
+func invalidParams(err error) (*jsonrpc.Error, bool) {
+	je, ok := errorAs[*jsonrpc.Error](err)
+	return je, ok && je.Code == jsonrpc.CodeInvalidParams
+}

@@ -1,0 +1,181 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/internal/wire"
+)
+
+// workers lends server sessions to handlers whose request is answered before
+// they begin.
+//
+// The session of a stateless request ends with it, and revision 2026-07-28
+// lets no handler ask its client in the middle of a call. A worker session has
+// nobody at its other end, outlives the request, and claims the revision
+// before, so that handlers written for that one work unchanged: what they send
+// is caught by [Manager.sending] and goes through the task.
+type workers struct {
+	server *mcp.Server
+	m      *Manager
+
+	mu      sync.Mutex
+	session *mcp.ServerSession
+	users   int
+}
+
+// lending is next with a lent session for the runs that need one.
+func (w *workers) lending(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if call, ok := req.(*mcp.CallToolRequest); ok {
+			if r := runFrom(ctx); r != nil {
+				req = w.lend(ctx, r, call)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// lend returns req on a worker session if its run needs one, until the run
+// ends.
+func (w *workers) lend(ctx context.Context, r *run, req *mcp.CallToolRequest) *mcp.CallToolRequest {
+	if !r.eager() || !hasTasks(req) {
+		return req
+	}
+	if r.lent == nil {
+		ss, err := w.take(ctx)
+		if err != nil { // the handler can still do everything but talk to the client
+			r.m.observer.Observe(ctx, StoreFailed{Operation: "worker session", Task: r.id, Err: err})
+			return req
+		}
+		r.lent = ss
+		r.giveBack = w.put
+	}
+	lent := *req
+	lent.Session = r.lent
+	return &lent
+}
+
+// take returns the server's worker session, and connects it for its first user.
+func (w *workers) take(ctx context.Context) (*mcp.ServerSession, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.session == nil {
+		ss, err := w.server.Connect(context.WithoutCancel(ctx), &nobody{}, &mcp.ServerSessionOptions{State: workerState()})
+		if err != nil {
+			return nil, err
+		}
+		w.session = ss
+	}
+	w.users++
+	return w.session, nil
+}
+
+// put closes the worker session after its last user: a server that was made for
+// one request must not be kept alive by it.
+func (w *workers) put() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.users--; w.users == 0 {
+		_ = w.session.Close()
+		w.session = nil
+	}
+}
+
+// workerState is the state of a session that has been initialized by a client
+// which can do everything. What the real client can do is checked where its
+// input requests are made.
+//
+//lint:ignore SA1019 deprecated is not gone: handlers may still ask for it
+func workerState() *mcp.ServerSessionState {
+	return &mcp.ServerSessionState{
+		InitializeParams: &mcp.InitializeParams{
+			ProtocolVersion: "2025-11-25",
+			ClientInfo:      &mcp.Implementation{Name: "task"},
+			Capabilities: &mcp.ClientCapabilities{
+				Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+				Sampling:    &mcp.SamplingCapabilities{},
+				RootsV2:     &mcp.RootCapabilities{},
+			},
+		},
+		InitializedParams: &mcp.InitializedParams{},
+	}
+}
+
+// nobody is a transport, and its connection, with nobody at the other end. It
+// drops notifications and answers requests at once, so that none waits for
+// ever: pings succeed, anything else is not supported.
+type nobody struct {
+	replies chan jsonrpc.Message
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (n *nobody) Connect(context.Context) (mcp.Connection, error) {
+	n.replies, n.closed = make(chan jsonrpc.Message, 16), make(chan struct{})
+	return n, nil
+}
+
+func (n *nobody) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case m := <-n.replies:
+		return m, nil
+	case <-n.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (n *nobody) Write(ctx context.Context, msg jsonrpc.Message) error {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || !req.ID.IsValid() {
+		return nil
+	}
+	reply := &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(`{}`)}
+	if req.Method != "ping" {
+		reply.Result, reply.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: req.Method + " is not supported in a task"}
+	}
+	select {
+	case n.replies <- reply:
+		return nil
+	case <-n.closed:
+		return io.ErrClosedPipe
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *nobody) Close() error {
+	n.once.Do(func() { close(n.closed) })
+	return nil
+}
+
+func (n *nobody) SessionID() string { return "" }
+
+// A rerunner can start the handler of a task anew, from its record.
+type rerunner struct {
+	next    mcp.MethodHandler
+	workers *workers
+}
+
+// request makes the request of a recorded call.
+func (rr *rerunner) request(ctx context.Context, rec *Record) (*mcp.CallToolRequest, func(), error) {
+	params := &mcp.CallToolParamsRaw{Name: rec.Tool, Arguments: rec.Arguments, RequestState: rec.RequestState}
+	if len(rec.Responses) > 0 {
+		if err := json.Unmarshal(rec.Responses, &params.InputResponses); err != nil {
+			return nil, nil, err
+		}
+	}
+	ss, err := rr.workers.take(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	params.Meta = mcp.Meta{mcp.MetaKeyProtocolVersion: wire.StatelessRevision}
+	return &mcp.CallToolRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}}, rr.workers.put, nil
+}
