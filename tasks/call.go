@@ -200,7 +200,7 @@ func (r *run) await(ctx context.Context) (mcp.Result, error) {
 	rec, err := r.m.disclose(ctx, r.id)
 	r.detach()
 	if err == nil {
-		r.shown.Store(true)
+		r.disclosed()
 		return r.m.handle(r, &rec, false), nil
 	}
 	select { // it has just ended, or is about to
@@ -220,7 +220,7 @@ func (r *run) leave() {
 	}
 	r.m.background(func() {
 		if _, err := r.m.disclose(r.ctx, r.id); err == nil {
-			r.shown.Store(true)
+			r.disclosed()
 			r.detach()
 		}
 	})

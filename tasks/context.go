@@ -14,8 +14,8 @@ import (
 var ErrNoTask = stderrors.New("tasks: this call cannot become a task")
 
 // Promote gives the caller of the running tool its handle now, instead of
-// after the grace, and lets the handler go on. It returns [ErrNoTask] if the
-// caller cannot have one; the handler may then go on within the request.
+// after the grace. It returns when the handle is on its way, and [ErrNoTask] if
+// the caller cannot have one; the handler may go on in either case.
 //
 // ctx is the handler's.
 func Promote(ctx context.Context) error {
@@ -24,7 +24,14 @@ func Promote(ctx context.Context) error {
 		return ErrNoTask
 	}
 	r.promote.Do(func() { close(r.promoted) })
-	return nil
+	select {
+	case <-r.shown:
+		return nil
+	case <-r.settled:
+		return errEnded
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // SetStatus tells whoever asks for the task what its handler is doing. It does
@@ -66,7 +73,7 @@ func Progress(ctx context.Context, done, total float64) {
 	if r == nil {
 		return
 	}
-	if !r.shown.Load() {
+	if !r.isDisclosed() {
 		if token := r.req.Params.GetProgressToken(); token != nil && r.req.Session != nil {
 			// It comes through the sending middleware, and is not stopped there.
 			_ = r.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total})
@@ -114,7 +121,7 @@ func (r *run) elicit(ctx context.Context, p *mcp.ElicitParams, session func() (*
 	caps := clientCapabilities(r.req)
 	able := caps != nil && caps.Elicitation != nil
 	switch {
-	case able && !hasTasks(r.req) && r.req.Session != nil && !r.shown.Load():
+	case able && !hasTasks(r.req) && r.req.Session != nil && !r.isDisclosed():
 		return session()
 	case r.surface == surfaceNone:
 		return nil, ErrNoTask
@@ -140,7 +147,7 @@ func isDirect(ctx context.Context) bool { return ctx.Value(directKey{}) != nil }
 func (m *Manager) sending(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == notificationAcked {
-			return next(ctx, method, acknowledge(ctx, req))
+			return acknowledge(ctx, next, req)
 		}
 		r := runFrom(ctx)
 		if r == nil || r.m != m || isDirect(ctx) {
@@ -148,12 +155,12 @@ func (m *Manager) sending(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch method {
 		case notificationProgress:
-			if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && r.shown.Load() {
+			if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && r.isDisclosed() {
 				r.noteProgress(ctx, p.Progress, p.Total, p.Message)
 				return nil, nil
 			}
 		case notificationMessage:
-			if r.shown.Load() {
+			if r.isDisclosed() {
 				return nil, nil
 			}
 		case methodElicit:
@@ -165,7 +172,7 @@ func (m *Manager) sending(next mcp.MethodHandler) mcp.MethodHandler {
 				})
 			}
 		case methodSample, methodListRoots:
-			if r.shown.Load() {
+			if r.isDisclosed() {
 				return r.request(ctx, method, req.GetParams())
 			}
 		}

@@ -94,6 +94,7 @@ func (m *Manager) recover(ctx context.Context, lost Record) {
 			rec.Worker = m.worker
 			rec.Status, rec.StatusMessage = Working, "Started again after the server that ran it was lost."
 			rec.InputRequests, rec.InputResponses = nil, nil
+			rec.Disclosed = true // whoever called is not waiting any more
 		default:
 			e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: outcomeUnknown}}
 			e.apply(rec, now)

@@ -130,17 +130,20 @@ type acknowledgement struct {
 	} `json:"notifications"`
 }
 
-// acknowledge adds the agreed tasks to an acknowledgement on its way out.
-func acknowledge(ctx context.Context, req mcp.Request) mcp.Request {
+// acknowledge adds the agreed tasks to an acknowledgement on its way out, and
+// lets the notifications begin when it is.
+func acknowledge(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	l, _ := ctx.Value(listeningKey{}).(*listening)
 	p, ok := req.GetParams().(*mcp.SubscriptionsAcknowledgedParams)
 	if l == nil || !ok {
-		return req
+		return next(ctx, notificationAcked, req)
 	}
 	ss, _ := req.GetSession().(*mcp.ServerSession)
 	a := &acknowledgement{}
 	a.Meta = p.Meta
 	a.Notifications.NotificationSubscriptions = p.Notifications
 	a.Notifications.TaskIDs = l.agreed
-	return &mcp.ServerRequest[*acknowledgement]{Session: ss, Params: a}
+	res, err := next(ctx, notificationAcked, &mcp.ServerRequest[*acknowledgement]{Session: ss, Params: a})
+	l.once.Do(func() { close(l.acked) })
+	return res, err
 }

@@ -49,7 +49,8 @@ type run struct {
 
 	promoted chan struct{} // closed when the handler wants its caller to have the handle
 	promote  sync.Once
-	shown    atomic.Bool // the handle has been given out
+	shown    chan struct{} // closed when the handle has been given out
+	show     sync.Once
 	detached sync.Once
 
 	settled chan struct{} // closed when the outcome is decided, maybe before the body returns
@@ -84,6 +85,7 @@ func (m *Manager) newRun(ctx context.Context, next mcp.MethodHandler, req *mcp.C
 		req:      req,
 		next:     next,
 		promoted: make(chan struct{}),
+		shown:    make(chan struct{}),
 		settled:  make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), runKey{}, r))
@@ -94,7 +96,21 @@ func (m *Manager) newRun(ctx context.Context, next mcp.MethodHandler, req *mcp.C
 func (r *run) adopt(rec *Record) {
 	r.id, r.tool, r.number, r.created = rec.ID, rec.Tool, rec.Run, rec.CreatedAt
 	r.alone = rec.Key == "" && rec.Identity == ""
-	r.shown.Store(rec.Disclosed)
+	if rec.Disclosed {
+		r.disclosed()
+	}
+}
+
+// disclosed notes that the handle has been given out.
+func (r *run) disclosed() { r.show.Do(func() { close(r.shown) }) }
+
+func (r *run) isDisclosed() bool {
+	select {
+	case <-r.shown:
+		return true
+	default:
+		return false
+	}
 }
 
 // Causes with which a body's context is cancelled.
