@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/internal/wire"
@@ -224,37 +223,10 @@ func (x *Client) answer(ctx context.Context, cs *mcp.ClientSession, got *getResu
 
 // ask passes one input request to the handler of the client that is there for
 // it.
-//
-//lint:ignore SA1019 deprecated is not gone: servers may ask for another year
 func (x *Client) ask(ctx context.Context, cs *mcp.ClientSession, raw json.RawMessage) (mcp.Result, error) {
-	var r struct {
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, err
-	}
-	if len(r.Params) == 0 {
-		r.Params = json.RawMessage(`{}`)
-	}
-	var req mcp.Request
-	var err error
-	switch r.Method {
-	case methodElicit:
-		p := new(mcp.ElicitParams)
-		err = json.Unmarshal(r.Params, p)
-		req = &mcp.ElicitRequest{Session: cs, Params: p}
-	case methodSample:
-		p := new(mcp.CreateMessageWithToolsParams)
-		err = json.Unmarshal(r.Params, p)
-		req = &mcp.CreateMessageWithToolsRequest{Session: cs, Params: p}
-	case methodListRoots:
-		req = &mcp.ListRootsRequest{Session: cs, Params: &mcp.ListRootsParams{}}
-	default:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("unknown input request %q", r.Method)}
-	}
+	method, req, err := questionFor(cs, raw)
 	if err != nil {
 		return nil, err
 	}
-	return (*x.receive.Load())(ctx, r.Method, req)
+	return (*x.receive.Load())(ctx, method, req)
 }

@@ -179,21 +179,3 @@ func (m *Manager) sending(next mcp.MethodHandler) mcp.MethodHandler {
 		return next(ctx, method, req)
 	}
 }
-
-// request asks the client for something else than an elicitation, on behalf of
-// a handler that was written before there were tasks.
-//
-//lint:ignore SA1019 deprecated is not gone: clients answer for another year
-func (r *run) request(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	caps := clientCapabilities(r.req)
-	question, ok := params.(mcp.InputRequest)
-	switch {
-	case ok && method == methodSample && caps != nil && caps.Sampling != nil:
-		res := new(mcp.CreateMessageWithToolsResult)
-		return res, r.askOne(ctx, question, res)
-	case ok && method == methodListRoots && caps != nil && caps.RootsV2 != nil:
-		res := new(mcp.ListRootsResult)
-		return res, r.askOne(ctx, question, res)
-	}
-	return nil, fmt.Errorf("tasks: the client does not support %s", method)
-}

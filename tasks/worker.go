@@ -87,26 +87,6 @@ func (w *workers) put() {
 	}
 }
 
-// workerState is the state of a session that has been initialized by a client
-// which can do everything. What the real client can do is checked where its
-// input requests are made.
-//
-//lint:ignore SA1019 deprecated is not gone: handlers may still ask for it
-func workerState() *mcp.ServerSessionState {
-	return &mcp.ServerSessionState{
-		InitializeParams: &mcp.InitializeParams{
-			ProtocolVersion: "2025-11-25",
-			ClientInfo:      &mcp.Implementation{Name: "task"},
-			Capabilities: &mcp.ClientCapabilities{
-				Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
-				Sampling:    &mcp.SamplingCapabilities{},
-				RootsV2:     &mcp.RootCapabilities{},
-			},
-		},
-		InitializedParams: &mcp.InitializedParams{},
-	}
-}
-
 // nobody is a transport, and its connection, with nobody at the other end. It
 // drops notifications and answers requests at once, so that none waits for
 // ever: pings succeed, anything else is not supported.

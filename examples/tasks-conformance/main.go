@@ -6,16 +6,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/steadymcp/steady/tasks"
 )
@@ -115,17 +116,18 @@ func addTools(server *mcp.Server) {
 	mcp.AddTool(server, &mcp.Tool{Name: "multi_input", Description: "Asks two things at once."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 			var answers [2]string
-			var g errgroup.Group
+			var errs [2]error
+			var wg sync.WaitGroup
 			for i := range answers {
-				g.Go(func() error {
+				wg.Go(func() {
 					res, err := tasks.Elicit(ctx, &mcp.ElicitParams{Message: fmt.Sprintf("Question %d?", i+1), RequestedSchema: confirmSchema})
-					if err == nil {
+					if errs[i] = err; err == nil {
 						answers[i] = res.Action
 					}
-					return err
 				})
 			}
-			if err := g.Wait(); err != nil {
+			wg.Wait()
+			if err := errors.Join(errs[:]...); err != nil {
 				return nil, nil, err
 			}
 			return text("answers: %v", answers), nil, nil
