@@ -33,17 +33,6 @@ func (e *events) all() []observe.Event {
 	return append([]observe.Event(nil), e.seen...)
 }
 
-// count returns how many events have the name.
-func (e *events) count(name string) int {
-	n := 0
-	for _, ev := range e.all() {
-		if ev.EventName() == name {
-			n++
-		}
-	}
-	return n
-}
-
 func TestEventsCanBeLogged(t *testing.T) {
 	var b strings.Builder
 	log := observe.Slog(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})))
