@@ -112,11 +112,15 @@ func (b bugs) inGetOrder(next mcp.ToolHandlerFor[orderInput, orderOutput]) mcp.T
 	}
 }
 
-// readArchive fails as a database does whose password was pasted into its
-// address and holds a percent sign: net/url quotes the address in full.
+// archiveURL is what an operator configured: a password with a percent sign,
+// pasted as it is.
+var archiveURL = "postgres://desk:Tr0ub4dor%zz@db-3.internal:5432/orders"
+
+// readArchive fails as a driver does that cannot read its address: net/url
+// quotes the whole address in its error.
 func readArchive(id string) error {
 	const query = "SELECT id, customer_id, total_cents FROM orders_archive WHERE id = $1"
-	if _, err := url.Parse("postgres://desk:Tr0ub4dor%zz@db-3.internal:5432/orders"); err != nil {
+	if _, err := url.Parse(archiveURL); err != nil {
 		return fmt.Errorf("query %q with %q: %w", query, id, err)
 	}
 	return nil

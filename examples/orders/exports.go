@@ -64,12 +64,20 @@ func (e *exports) start(spec desk.Filter) (exportOutput, error) {
 	e.byID[id] = out
 	e.bySpec[spec] = id
 	e.kept = append(e.kept, keptExport{id, spec})
-	e.wg.Go(func() { e.run(out, spec) })
+	e.wg.Go(func() {
+		var file desk.Export
+		// errors.Go: a panic in here would otherwise end the process, because no
+		// middleware sees it.
+		err := <-errors.Go(e.ctx, func(ctx context.Context) (err error) {
+			file, err = e.desk.WriteExport(ctx, spec)
+			return err
+		})
+		e.finish(out, spec, file, err)
+	})
 	return *out, nil
 }
 
-func (e *exports) run(out *exportOutput, spec desk.Filter) {
-	file, err := e.desk.WriteExport(e.ctx, spec)
+func (e *exports) finish(out *exportOutput, spec desk.Filter, file desk.Export, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.running--

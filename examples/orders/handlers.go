@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	stderrors "errors"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,7 +31,7 @@ func (s *shop) getOrder(_ context.Context, _ *mcp.CallToolRequest, in orderInput
 	if err != nil {
 		return nil, orderOutput{}, explain(err)
 	}
-	out := orderOutput{OrderID: o.ID, Placed: o.Placed, Status: o.Status, Lines: o.Lines, TotalCents: o.TotalCents}
+	out := orderOutput{OrderID: o.ID, Placed: o.Placed, Status: o.Status, Lines: o.Lines, TotalCents: o.TotalCents, Note: o.Note}
 	if c, ok := s.desk.Customer(o.CustomerID); ok {
 		out.Customer = &c
 	}
@@ -95,28 +94,28 @@ func explain(err error) error {
 		note    *desk.NoteError
 	)
 	switch {
-	case stderrors.As(err, &missing) && missing.What == "order":
+	case errors.As(err, &missing) && missing.What == "order":
 		return errors.NotFound("there is no order %q", missing.ID).
 			Next("find it with search_orders; IDs look like ORD-42")
-	case stderrors.As(err, &missing) && missing.What == "product":
+	case errors.As(err, &missing) && missing.What == "product":
 		return errors.NotFound("there is no product %q", missing.ID).
 			Next("read the SKU from the lines of get_order; SKUs look like SKU-7")
-	case stderrors.As(err, &gone):
+	case errors.As(err, &gone):
 		return errors.Refused("order %s cannot be cancelled", gone.ID).
 			Because("it is %s, and what has left the house cannot be cancelled", gone.Status).
 			Next("tell the customer that it can be sent back for a refund").
 			DoNotRetry()
-	case stderrors.As(err, &out) && out.Product.Stock == 0:
+	case errors.As(err, &out) && out.Product.Stock == 0:
 		return errors.Refused("%d of %s cannot be reserved", out.Asked, out.Product.SKU).
 			Because("%s is out of stock", out.Product.Name).
 			Next("offer another pack of the same coffee").
 			DoNotRetry()
-	case stderrors.As(err, &out):
+	case errors.As(err, &out):
 		return errors.Refused("%d of %s cannot be reserved", out.Asked, out.Product.SKU).
 			Because("only %d of %s are left", out.Product.Stock, out.Product.Name).
 			Next("ask whether %d will do", out.Product.Stock).
 			DoNotRetry()
-	case stderrors.As(err, &note):
+	case errors.As(err, &note):
 		return errors.Invalid("the note was not put on %s", note.ID).
 			Because("it is %d bytes long and %d are allowed", note.Bytes, desk.MaxNote).
 			Next("shorten it")

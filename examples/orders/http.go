@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
 )
 
 // stateless is the first protocol revision without sessions.
@@ -77,12 +80,19 @@ func crossOrigin(origin string, next http.Handler) http.Handler {
 	})
 }
 
-// serveHTTP serves until ctx ends, then lets the calls in flight finish.
-func serveHTTP(ctx context.Context, server *mcp.Server, addr, allowOrigin string) error {
+// serveHTTP serves until SIGTERM or SIGINT, then lets the calls in flight finish.
+func (c config) serveHTTP(ctx context.Context, addr, allowOrigin string) error {
+	server, closeServer, err := newServer(c)
+	if err != nil {
+		return err
+	}
+	defer closeServer()
 	handler, err := newHandler(server, allowOrigin)
 	if err != nil {
 		return err
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err

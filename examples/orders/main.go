@@ -11,26 +11,26 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/stdioguard"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil && err != flag.ErrHelp {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "orders:", err)
 		os.Exit(1)
 	}
 }
 
 func run(args []string) error {
-	flags := flag.NewFlagSet("orders", flag.ContinueOnError)
+	flags := flag.NewFlagSet("orders", flag.ExitOnError)
 	var (
 		many        = flags.Bool("many", false, fmt.Sprintf("hold %d orders instead of %d", desk.ManyOrders, desk.UsualOrders))
 		seed        = flags.Uint64("seed", 1, "seed that the desk is generated from")
@@ -44,9 +44,7 @@ func run(args []string) error {
 		allowOrigin = flags.String("allow-origin", "", "with -http: the origin of a web page that may call, as in http://localhost:6274")
 		say         = flags.String("say", "", "print this and exit (what -bug child runs)")
 	)
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+	_ = flags.Parse(args) // ends the process where it cannot
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
@@ -73,17 +71,38 @@ func run(args []string) error {
 		return err
 	}
 
+	ctx := context.Background()
+	if *addr != "" {
+		c.bugs.banner()
+		return c.serveHTTP(ctx, *addr, *allowOrigin)
+	}
+	if c.without["stdioguard"] {
+		c.bugs.banner()
+		return c.serveBare(ctx)
+	}
+	// Before anything is printed: what has reached standard output cannot be
+	// taken back.
+	stdio, err := stdioguard.Guard(nil)
+	if err != nil {
+		return err
+	}
 	c.bugs.banner()
+	server, closeServer, err := newServer(c)
+	if err != nil {
+		return errors.Join(err, stdio.Close())
+	}
+	defer closeServer()
+	// Serve ends on SIGTERM and SIGINT by itself, after what is in flight.
+	return errors.Join(stdio.Serve(ctx, server), stdio.Close())
+}
+
+// serveBare serves stdio as the SDK does it.
+func (c config) serveBare(ctx context.Context) error {
 	server, closeServer, err := newServer(c)
 	if err != nil {
 		return err
 	}
 	defer closeServer()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if *addr != "" {
-		return serveHTTP(ctx, server, *addr, *allowOrigin)
-	}
 	return server.Run(ctx, &mcp.StdioTransport{})
 }
 

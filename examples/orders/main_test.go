@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/steadymcp/steady/examples/internal/desk"
 	"github.com/steadymcp/steady/internal/mcptest"
 )
 
@@ -81,6 +82,31 @@ func TestStdio(t *testing.T) {
 	}
 }
 
+func TestMany(t *testing.T) {
+	t.Parallel()
+	session := connect(t, &mcp.CommandTransport{Command: exec.Command(program, "-many")}, mcptest.Stateless)
+	require.Equal(t, desk.ManyOrders, callOK[searchOutput](t, session, "search_orders", nil).Total)
+}
+
+// TestPipedInput is what a shell does: the input ends before there is an answer.
+func TestPipedInput(t *testing.T) {
+	t.Parallel()
+	const input = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"printf","version":"1"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_order","arguments":{"order_id":"ORD-42"}}}
+`
+	for i := range 20 {
+		cmd := exec.CommandContext(t.Context(), program)
+		cmd.Stdin = strings.NewReader(input)
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		replies := strings.Split(strings.TrimSpace(string(out)), "\n")
+		require.Len(t, replies, 2, "time %d", i+1)
+		require.Contains(t, replies[0], `"id":1,`)
+		require.Contains(t, replies[1], `"id":2,`)
+		require.Contains(t, replies[1], `ORD-42`)
+	}
+}
+
 // serve starts the program on HTTP and returns its address.
 func serve(t *testing.T, args ...string) (url string, cmd *exec.Cmd) {
 	t.Helper()
@@ -120,6 +146,19 @@ func TestHTTP(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			cancelThroughTheClient(t, connect(t, &mcp.StreamableClientTransport{Endpoint: url}, revision))
 		})
+	}
+}
+
+func TestHTTPSurvivesPanic(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, "-bug", "panic")
+	for _, revision := range mcptest.Revisions {
+		session, other := connect(t, &mcp.StreamableClientTransport{Endpoint: url}, revision), connect(t, &mcp.StreamableClientTransport{Endpoint: url}, revision)
+		text := callRefused(t, session, "get_order", map[string]any{"order_id": "ORD-13"})
+		require.Contains(t, text, "internal error")
+		require.NotContains(t, text, "nil pointer")
+		callOK[orderOutput](t, session, "get_order", map[string]any{"order_id": "ORD-42"})
+		callOK[orderOutput](t, other, "get_order", map[string]any{"order_id": "ORD-42"})
 	}
 }
 

@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/registry"
 )
 
 type config struct {
@@ -42,33 +45,52 @@ func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
 	if err := c.register(server, tools); err != nil {
 		return nil, nil, err
 	}
+	if !c.without["errors"] {
+		server.AddReceivingMiddleware(errors.Shape(nil))
+	}
 	return server, s.exports.close, nil
 }
 
 func (c config) register(server *mcp.Server, tools []tool) error {
-	for _, t := range tools {
-		t.add(server)
+	if c.without["registry"] {
+		for _, t := range tools {
+			t.add(server)
+		}
+		return nil
 	}
+	r := registry.New(server, nil)
+	for _, t := range tools {
+		_ = t.register(r) // Err has them all
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	// The same at every launch and on every replica; a log that has it shows
+	// which release changed what the models read.
+	fmt.Fprintf(os.Stderr, "orders: %d tools, fingerprint %s\n", len(tools), r.Fingerprint())
 	return nil
 }
 
-// A tool can be registered on the SDK's server or on steady's registry.
+// A tool can be registered with steady's registry or on the SDK's server.
 type tool struct {
-	name string
-	add  func(*mcp.Server)
+	name     string
+	register func(*registry.Registry) error
+	add      func(*mcp.Server)
 }
 
-func newTool[In, Out any](t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) tool {
+func newTool[In, Out any](t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], opts ...registry.ToolOption) tool {
 	return tool{
-		name: t.Name,
-		add:  func(s *mcp.Server) { mcp.AddTool(s, t, h) },
+		name:     t.Name,
+		register: func(r *registry.Registry) error { return registry.Add(r, t, h, opts...) },
+		add:      func(s *mcp.Server) { mcp.AddTool(s, t, h) },
 	}
 }
 
 func newRawTool(t *mcp.Tool, h mcp.ToolHandler) tool {
 	return tool{
-		name: t.Name,
-		add:  func(s *mcp.Server) { s.AddTool(t, h) },
+		name:     t.Name,
+		register: func(r *registry.Registry) error { return registry.AddRaw(r, t, h) },
+		add:      func(s *mcp.Server) { s.AddTool(t, h) },
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/registry"
 )
 
 // maxFound is the most orders that one search returns, whatever it asks for.
@@ -33,7 +34,9 @@ func (s *shop) tools(b bugs) []tool {
 				properties["limit"].Default = []byte("20")
 			}),
 			OutputSchema: schema[searchOutput](nil),
-		}, s.searchOrders),
+		}, s.searchOrders,
+			registry.Aliases("find_orders", "list_orders"),
+			registry.Example("the oldest paid order", map[string]any{"status": "paid", "limit": 1})),
 		newTool(&mcp.Tool{
 			Name: "get_order",
 			Description: "Read one order in full. Use it when the ID is known and the lines, the SKUs or the customer matter. " +
@@ -136,6 +139,7 @@ type orderOutput struct {
 	Customer   *desk.Customer `json:"customer" jsonschema:"null if the customer asked to be forgotten"`
 	Lines      []desk.Line    `json:"lines"`
 	TotalCents int            `json:"total_cents" jsonschema:"euro cents"`
+	Note       string         `json:"note,omitempty"`
 }
 
 type cancelOutput struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -122,8 +123,9 @@ func TestToolDescriptions(t *testing.T) {
 	session := open(t, config{note: true}, mcptest.Stateless)
 	list, err := session.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, list.Tools, 8)
+	var names []string
 	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
 		require.Contains(t, tool.Description, "Use it ", tool.Name)
 		require.Contains(t, tool.Description, "Returns ", tool.Name)
 		properties, _ := tool.InputSchema.(map[string]any)["properties"].(map[string]any)
@@ -131,6 +133,7 @@ func TestToolDescriptions(t *testing.T) {
 			require.NotEmpty(t, p.(map[string]any)["description"], "%s.%s", tool.Name, name)
 		}
 	}
+	require.Equal(t, append(slices.Clone(tasks), "add_note"), names, "in the order of the source")
 }
 
 func TestNote(t *testing.T) {
@@ -138,6 +141,7 @@ func TestNote(t *testing.T) {
 	session := open(t, config{note: true}, mcptest.Stateless)
 	note := noteInput{OrderID: "ORD-1", Note: "ring twice"}
 	require.Equal(t, note, callOK[noteInput](t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": "ring twice"}))
+	require.Equal(t, "ring twice", callOK[orderOutput](t, session, "get_order", map[string]any{"order_id": "ORD-1"}).Note)
 	require.Contains(t, callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("x", 501)}), "501 bytes")
 }
 

@@ -88,7 +88,7 @@ func runClient(t *testing.T, dir string, args ...string) (report clientReport) {
 func checkClient(t *testing.T, got clientReport) {
 	t.Helper()
 	require.Empty(t, got.Noise, "what the client could not read")
-	require.ElementsMatch(t, tasks, got.Tools)
+	require.Equal(t, tasks, got.Tools)
 	var labels []string
 	for label, call := range got.Calls {
 		labels = append(labels, label)

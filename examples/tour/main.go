@@ -1,0 +1,171 @@
+// Tour launches one server again and again, without steady and with it, and
+// prints what a client receives: the mistakes that servers make, each as it
+// looks from the other side. It checks every sentence that it prints and fails
+// if one no longer holds.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Exit statuses.
+const (
+	exitHolds  = 0
+	exitBroken = 1 // a claim does not hold
+	exitError  = 2 // the tour could not be run
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	status, err := play(ctx, os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tour:", err)
+	}
+	os.Exit(status)
+}
+
+// A tour is what scenes need.
+type tour struct {
+	ctx     context.Context
+	program string // the order desk's server
+	// withoutPart is a part of steady that the runs with steady leave out, so
+	// that a test can see the claims about it fail.
+	withoutPart string
+}
+
+// withoutVariable names that part. Only tests set it.
+const withoutVariable = "STEADY_TOUR_WITHOUT"
+
+func play(ctx context.Context, args []string) (status int, err error) {
+	flags := flag.NewFlagSet("tour", flag.ExitOnError)
+	pick := flags.String("run", "", "only the scenes whose name matches this regular expression, as in 1/ or panic")
+	asJSON := flags.Bool("json", false, "print the transcript as JSON: every line on the wire, and the servers' stderr")
+	program := flags.String("orders", "", "the program of examples/orders, if it is built already")
+	_ = flags.Parse(args) // ends the process where it cannot
+	if flags.NArg() > 0 {
+		return exitError, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	mistakes, err := picked(*pick)
+	if err != nil {
+		return exitError, err
+	}
+	t := &tour{ctx: ctx, program: *program, withoutPart: os.Getenv(withoutVariable)}
+	if t.program == "" {
+		dir, err := os.MkdirTemp("", "steady-tour")
+		if err != nil {
+			return exitError, err
+		}
+		defer os.RemoveAll(dir)
+		if t.program, err = build(ctx, dir); err != nil {
+			return exitError, err
+		}
+	}
+
+	p := painter{w: os.Stdout, colour: wantsColour(os.Stdout)}
+	if !*asJSON {
+		p.wrap("", "The order desk of examples/orders, launched over real stdio: without steady and with it, the same bug both times. "+
+			"You read what the official Go SDK's client receives. Every line below a command is checked.")
+	}
+	start := time.Now()
+	for _, m := range mistakes {
+		if !*asJSON {
+			p.mistake(m)
+		}
+		for _, s := range m.Scenes {
+			if err := s.play(t, s); err != nil {
+				return exitError, fmt.Errorf("%s: %w", s.Name, err)
+			}
+			if !*asJSON {
+				p.scene(s)
+			}
+		}
+	}
+	outcome := newTranscript(mistakes)
+	if *asJSON {
+		if err := outcome.writeJSON(os.Stdout); err != nil {
+			return exitError, err
+		}
+	} else {
+		fmt.Println()
+		if outcome.Holds {
+			fmt.Printf("All %d claims hold (%.1f s).\n", outcome.Claims, time.Since(start).Seconds())
+		} else {
+			fmt.Printf("%d of %d claims do not hold:\n  %s\n", len(outcome.Broken), outcome.Claims, strings.Join(outcome.Broken, "\n  "))
+		}
+	}
+	if !outcome.Holds {
+		return exitBroken, nil
+	}
+	return exitHolds, nil
+}
+
+// picked returns the mistakes with the scenes whose name matches.
+func picked(pattern string) (picked []*mistake, err error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("-run: %w", err)
+	}
+	var names []string
+	for _, m := range []*mistake{strayOutput(), failures(), catalogs()} {
+		var scenes []*scene
+		for _, s := range m.Scenes {
+			s.Name = fmt.Sprintf("%d/%s", m.Number, s.Name)
+			names = append(names, s.Name)
+			if re.MatchString(s.Name) {
+				scenes = append(scenes, s)
+			}
+		}
+		if m.Scenes = scenes; len(scenes) > 0 {
+			picked = append(picked, m)
+		}
+	}
+	if len(picked) == 0 {
+		return nil, fmt.Errorf("-run %s picks nothing; there are %s", pattern, strings.Join(names, ", "))
+	}
+	return picked, nil
+}
+
+// without runs the server on the SDK alone.
+func (t *tour) without(s *scene, args []string, act func(*server, *run) error) error {
+	return t.run(s, "without", append([]string{"-bare"}, args...), act)
+}
+
+// with runs the server with steady.
+func (t *tour) with(s *scene, args []string, act func(*server, *run) error) error {
+	return t.run(s, "with", append(t.flags(), args...), act)
+}
+
+// flags are those of every run with steady: none, outside of a test.
+func (t *tour) flags() []string {
+	if t.withoutPart == "" {
+		return nil
+	}
+	return []string{"-without", t.withoutPart}
+}
+
+// run launches the server, adds a run to the scene and lets act talk to the
+// server and add what comes of it. act may close the server, to see how it ends.
+func (t *tour) run(s *scene, label string, args []string, act func(*server, *run) error) error {
+	server, err := launch(t.ctx, t.program, args...)
+	if err != nil {
+		return err
+	}
+	defer server.close()
+	r := &run{Label: label, Command: strings.Join(append([]string{"orders"}, args...), " ")}
+	s.Runs = append(s.Runs, r)
+	err = act(server, r)
+	server.close()
+	r.Wire, r.Stderr = server.wire.all(), server.stderr.String()
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The built tour, and the server that it launches.
+var tourProgram, ordersProgram string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "tour")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		for _, p := range []struct {
+			program *string
+			name    string
+			pkg     string
+		}{{&tourProgram, "tour", "."}, {&ordersProgram, "orders", "../orders"}} {
+			*p.program = filepath.Join(dir, p.name)
+			if runtime.GOOS == "windows" {
+				*p.program += ".exe"
+			}
+			cmd := exec.Command("go", "build", "-o", *p.program, p.pkg)
+			cmd.Stderr = os.Stderr
+			if err := cmd.Run(); err != nil {
+				fmt.Fprintln(os.Stderr, "building", p.name+":", err)
+				return 1
+			}
+		}
+		return m.Run()
+	}())
+}
+
+// runTour runs the built tour and returns what it printed and its exit status.
+// A part of steady that is named is left out of the runs with steady.
+func runTour(t *testing.T, without string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), tourProgram, append([]string{"-orders", ordersProgram}, args...)...)
+	cmd.Env = append(os.Environ(), withoutVariable+"="+without)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestTour(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, status := runTour(t, "")
+	t.Log("\n" + stdout)
+	require.Zero(t, status, "%s", stderr)
+	require.Empty(t, stderr)
+	require.Regexp(t, `(?m)^All \d\d claims hold`, stdout)
+	require.NotContains(t, stdout, "\x1b", "colours are for terminals")
+	for line := range strings.Lines(stdout) {
+		require.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), width, line)
+	}
+	for _, scene := range []string{"1/banner", "1/print", "1/child", "2/refusal", "2/panic", "2/null", "2/leak", "3/order", "3/growth", "3/size"} {
+		require.Contains(t, stdout, scene)
+	}
+}
+
+// TestTourBuildsTheServer runs the tour as its readers do.
+func TestTourBuildsTheServer(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "run", ".", "-run", "1/banner").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "claims hold")
+	require.NotContains(t, string(out), "1/print")
+}
+
+// TestClaimsCanFail takes a part of steady away and sees that the claims about
+// it, and no others, fail.
+func TestClaimsCanFail(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		part string
+		fail []string // a scene that must fail by each of the part's claims
+		hold []string
+	}{
+		{"stdioguard", []string{"1/banner", "1/print", "1/child"}, []string{"2/", "3/"}},
+		{"errors", []string{"2/refusal", "2/panic", "2/null", "2/leak"}, []string{"1/", "3/"}},
+		{"registry", []string{"3/order", "3/growth"}, []string{"1/", "2/", "3/size"}},
+	} {
+		t.Run(c.part, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, status := runTour(t, c.part, "-json")
+			require.Equal(t, exitBroken, status, "%s", stderr)
+			var got transcript
+			require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+			require.False(t, got.Holds)
+			for _, scene := range c.fail {
+				require.True(t, hasPrefix(got.Broken, scene+", with: "), "%s should fail without %s: %q", scene, c.part, got.Broken)
+			}
+			for _, scene := range c.hold {
+				require.False(t, hasPrefix(got.Broken, scene), "%s should hold without %s: %q", scene, c.part, got.Broken)
+			}
+		})
+	}
+}
+
+func hasPrefix(texts []string, prefix string) bool {
+	for _, text := range texts {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestBrokenClaimsArePrinted(t *testing.T) {
+	t.Parallel()
+	stdout, _, status := runTour(t, "errors", "-run", "2/leak")
+	require.Equal(t, exitBroken, status)
+	require.Contains(t, stdout, "NO  This does not hold any longer: None of them:")
+	require.Contains(t, stdout, "claims do not hold:\n  2/leak, with: None of them:")
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, status := runTour(t, "", "-json", "-run", "1/banner|2/refusal")
+	require.Zero(t, status, "%s", stderr)
+	var got transcript
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	require.True(t, got.Holds)
+	require.Len(t, got.Mistakes, 2)
+	banner := got.Mistakes[0].Scenes[0].Runs[0]
+	require.Equal(t, "orders -bare -bug banner", banner.Command)
+	require.Contains(t, banner.Wire, wireLine{"received", "Order desk 1.4.0 starting, profile: production"})
+	refusal := got.Mistakes[1].Scenes[0].Runs[1]
+	require.Condition(t, func() bool {
+		for _, l := range refusal.Wire {
+			if l.Direction == "received" && strings.Contains(l.Line, `"isError":true`) {
+				return true
+			}
+		}
+		return false
+	}, "the transcript has what went over the wire: %+v", refusal.Wire)
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-run", "nothing"}, "-run nothing picks nothing; there are 1/banner, 1/print"},
+		{[]string{"-run", "("}, "-run: error parsing regexp"},
+		{[]string{"stray"}, `unexpected argument "stray"`},
+		{[]string{"-orders", filepath.Join("no", "such", "program")}, "1/banner: "},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			t.Parallel()
+			_, stderr, status := runTour(t, "", c.args...)
+			require.Equal(t, exitError, status)
+			require.Contains(t, stderr, c.want)
+		})
+	}
+}
+
+func TestPainter(t *testing.T) {
+	t.Parallel()
+	s := &scene{Name: "9/x", Code: "code", Runs: []*run{
+		{Label: "without", Command: "orders -bare", Lines: []line{{Text: "holds", Holds: true}, {Text: "broken"}, {Text: "said", Quote: true, Holds: true}}},
+		{Label: "with", Command: "orders"},
+	}}
+	var plain, coloured bytes.Buffer
+	painter{w: &plain}.scene(s)
+	painter{w: &coloured, colour: true}.scene(s)
+	require.Equal(t, `
+   9/x  code
+     without  $ orders -bare
+       holds
+   NO  This does not hold any longer: broken
+         | said
+     with     $ orders
+`, plain.String())
+	require.Contains(t, coloured.String(), "\x1b[31mwithout")
+	require.Contains(t, coloured.String(), "\x1b[32mwith ")
+}

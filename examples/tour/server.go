@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Nothing here takes long; what takes longer than this has hung.
+const (
+	callTimeout = 10 * time.Second
+	exitTimeout = 10 * time.Second
+)
+
+// A server is one launched process and the client that talks to it: the
+// official Go SDK's, over the process's own standard input and output.
+type server struct {
+	cmd     *exec.Cmd
+	session *mcp.ClientSession // nil if it could not connect
+
+	stdin  io.WriteCloser
+	stdout *io.PipeReader // what the client reads
+	pumped sync.WaitGroup
+	wire   wire
+	stderr lockedBuffer
+	exited bool
+}
+
+// launch starts the program. The caller must close the server.
+func launch(ctx context.Context, program string, args ...string) (*server, error) {
+	s := &server{cmd: exec.CommandContext(ctx, program, args...)}
+	s.cmd.Stderr = &s.stderr
+	// Where stderr is a pipe to us, a child of the server that lives on keeps it open.
+	s.cmd.WaitDelay = time.Second
+	stdin, err := s.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	s.stdin = &sent{stdin, &s.wire}
+	// The client stops reading when it meets a line that it cannot read; the
+	// record goes on, so that the tour can show what else arrived.
+	reader, writer := io.Pipe()
+	s.stdout = reader
+	s.pumped.Go(func() {
+		lines := bufio.NewReader(stdout)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if len(line) > 0 {
+				s.wire.add("received", line)
+				_, _ = writer.Write(line) // fails once the client has gone
+			}
+			if err != nil {
+				_ = writer.Close()
+				return
+			}
+		}
+	})
+	return s, nil
+}
+
+// connect does the handshake.
+func (s *server) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "steady-tour", Version: "v1"}, nil)
+	session, err := client.Connect(ctx, &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, nil)
+	if err != nil {
+		return err
+	}
+	s.session = session
+	return nil
+}
+
+func (s *server) call(ctx context.Context, tool string, args map[string]any) (*mcp.CallToolResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return s.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+}
+
+// listTools returns the names in the order in which the client got them.
+func (s *server) listTools(ctx context.Context) (names []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	list, err := s.session.ListTools(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range list.Tools {
+		names = append(names, t.Name)
+	}
+	return names, nil
+}
+
+// close ends the session and the process and returns its exit status.
+func (s *server) close() int {
+	if s.exited {
+		return s.cmd.ProcessState.ExitCode()
+	}
+	s.exited = true
+	if s.session != nil {
+		_ = s.session.Close()
+	}
+	_ = s.stdin.Close()
+	_ = s.stdout.Close()
+	kill := time.AfterFunc(exitTimeout, func() { _ = s.cmd.Process.Kill() })
+	defer kill.Stop()
+	s.pumped.Wait() // Wait closes the pipe, so everything must be read first
+	_ = s.cmd.Wait()
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// A wire is what went over standard input and output, line by line.
+type wire struct {
+	mu    sync.Mutex
+	lines []wireLine
+}
+
+type wireLine struct {
+	Direction string `json:"direction"` // sent or received
+	Line      string `json:"line"`
+}
+
+func (w *wire) add(direction string, line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, wireLine{direction, strings.TrimRight(string(line), "\n")})
+}
+
+func (w *wire) all() []wireLine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.lines)
+}
+
+// reply returns the result of the last request of a method, byte for byte.
+func (w *wire) reply(method string) json.RawMessage {
+	lines := w.all()
+	for i, l := range slices.Backward(lines) {
+		var request struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if l.Direction != "sent" || json.Unmarshal([]byte(l.Line), &request) != nil || request.Method != method {
+			continue
+		}
+		for _, l := range lines[i:] {
+			var reply struct{ ID, Result json.RawMessage }
+			if l.Direction == "received" && json.Unmarshal([]byte(l.Line), &reply) == nil && bytes.Equal(reply.ID, request.ID) {
+				return reply.Result
+			}
+		}
+	}
+	return nil
+}
+
+// strays returns the lines from the server that are no messages.
+func (w *wire) strays() (strays []string) {
+	for _, l := range w.all() {
+		var message struct {
+			Version string `json:"jsonrpc"`
+		}
+		if l.Direction == "received" && (json.Unmarshal([]byte(l.Line), &message) != nil || message.Version != "2.0") {
+			strays = append(strays, l.Line)
+		}
+	}
+	return strays
+}
+
+// sent records what the client writes.
+type sent struct {
+	io.WriteCloser
+	wire *wire
+}
+
+func (s *sent) Write(p []byte) (int, error) {
+	s.wire.add("sent", p)
+	return s.WriteCloser.Write(p)
+}
+
+// lockedBuffer is written by the process's reader while the tour looks at it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// build builds the order desk's server into dir.
+func build(ctx context.Context, dir string) (program string, err error) {
+	program = dir + string(os.PathSeparator) + "orders"
+	if os.PathSeparator == '\\' {
+		program += ".exe"
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/steadymcp/steady/examples/orders")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return "", errors.New("the go command is not on the PATH; build examples/orders elsewhere and pass it with -orders")
+		}
+		return "", fmt.Errorf("building examples/orders, which works inside a clone of the repository: %w\n%s", err, out)
+	}
+	return program, nil
+}
