@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func catalogs() *mistake {
 		About: "The list of tools is part of every prompt. Its size is paid for on every turn, and a prompt cache reuses it " +
 			"only up to the first byte that has changed.",
 		Scenes: []*scene{
-			{Name: "order", Code: "the tools are registered from a map; the server is launched twenty times", play: order},
+			{Name: "order", Code: "twenty launches; the tools are registered from a map, or as they are written down", play: order},
 			{Name: "growth", Code: "the next release has one more tool, add_note", play: growth},
 			{Name: "size", Code: "a tool for each endpoint, or a tool for each task", play: size},
 		},
@@ -29,56 +30,69 @@ func catalogs() *mistake {
 
 func order(t *tour, s *scene) error {
 	if err := t.without(s, []string{"-bug", "unordered"}, func(server *server, r *run) error {
-		lists, names, _, err := t.twenty(server, "-bare", "-bug", "unordered")
+		l, err := t.twenty(server, "-bare", "-bug", "unordered")
 		if err != nil {
 			return err
 		}
-		r.expect(len(lists) == 1 && slices.IsSorted(names), "One list in %d launches, because the Go SDK sorts by name.", launches)
-		r.expect(names[0] == "cancel_order", "The first tool that a model reads is %s.", names[0])
+		r.expect(len(l.lists) == 1 && slices.IsSorted(l.names), "One list in %d launches, because the Go SDK sorts by name.", launches)
+		r.expect(l.names[0] == "cancel_order", "The first tool that a model reads is %s.", l.names[0])
 		return nil
 	}); err != nil {
 		return err
 	}
-	return t.with(s, nil, func(server *server, r *run) error {
-		lists, names, prints, err := t.twenty(server, t.flags()...)
+	if err := t.with(s, nil, func(server *server, r *run) error {
+		l, err := t.twenty(server, t.flags()...)
 		if err != nil {
 			return err
 		}
-		r.expect(len(lists) == 1 && slices.Equal(names, authorsOrder), "One list in %d launches, in the author's order: %s first.", launches, names[0])
-		print := ""
-		for p := range prints {
-			print = p
+		r.expect(len(l.lists) == 1 && slices.Equal(l.names, authorsOrder), "Registered as they are written down: one list in %d launches, %s first.", launches, l.names[0])
+		print, _, _ := strings.Cut(strings.Join(slices.Sorted(maps.Keys(l.fingerprints)), " "), " ")
+		r.expect(len(l.fingerprints) == 1 && len(print) == 64, "One fingerprint, which replicas and releases can be compared by: %.12s...", print)
+		return nil
+	}); err != nil {
+		return err
+	}
+	return t.with(s, []string{"-bug", "unordered"}, func(server *server, r *run) error {
+		l, err := t.twenty(server, append(t.flags(), "-bug", "unordered")...)
+		if err != nil {
+			return err
 		}
-		r.expect(len(prints) == 1 && len(print) == 64, "One fingerprint, which replicas and releases can be compared by: %.12s...", print)
+		r.expect(len(l.lists) > 1 && len(l.fingerprints) == len(l.lists),
+			"Registered from a map: %d lists, and as many fingerprints, so that it shows. (SortByName is for that.)", len(l.lists))
 		return nil
 	})
 }
 
-// twenty launches the server nineteen times more and returns the different
-// lists of tools, the names in the last one, and the different fingerprints.
-func (t *tour) twenty(first *server, args ...string) (lists map[string]bool, names []string, prints map[string]bool, err error) {
-	lists, prints = map[string]bool{}, map[string]bool{}
+// launched is what twenty launches of a server had in common, or had not.
+type launched struct {
+	lists        map[string]bool // as they came over the wire
+	names        []string        // in the last list
+	fingerprints map[string]bool
+}
+
+// twenty launches the server so often, of which first is one.
+func (t *tour) twenty(first *server, args ...string) (*launched, error) {
+	l := &launched{lists: map[string]bool{}, fingerprints: map[string]bool{}}
 	for i := range launches {
 		server := first
 		if i > 0 {
+			var err error
 			if server, err = launch(t.ctx, t.program, args...); err != nil {
-				return nil, nil, nil, err
+				return nil, err
 			}
 			defer server.close()
 		}
-		if err = server.connect(t.ctx); err != nil {
-			return nil, nil, nil, err
-		}
-		if names, err = server.listTools(t.ctx); err != nil {
-			return nil, nil, nil, err
+		list, names, err := t.tools(server)
+		if err != nil {
+			return nil, err
 		}
 		server.close()
-		lists[string(server.wire.reply("tools/list"))] = true
+		l.lists[string(list)], l.names = true, names
 		if m := fingerprint.FindStringSubmatch(server.stderr.String()); m != nil {
-			prints[m[1]] = true
+			l.fingerprints[m[1]] = true
 		}
 	}
-	return lists, names, prints, nil
+	return l, nil
 }
 
 var fingerprint = regexp.MustCompile(`fingerprint ([0-9a-f]{64})`)
@@ -107,7 +121,7 @@ func growth(t *tour, s *scene) error {
 // unchanged returns how many bytes of the old list of tools the new one begins
 // with, and how many there are.
 func (t *tour) unchanged(old *server, args ...string) (same, all int, err error) {
-	before, err := t.tools(old)
+	before, _, err := t.tools(old)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -116,7 +130,7 @@ func (t *tour) unchanged(old *server, args ...string) (same, all int, err error)
 		return 0, 0, err
 	}
 	defer next.close()
-	after, err := t.tools(next)
+	after, _, err := t.tools(next)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -127,34 +141,30 @@ func (t *tour) unchanged(old *server, args ...string) (same, all int, err error)
 	return same, len(before), nil
 }
 
+// useIt begins the part of a description that says when to use a tool.
+var useIt = []byte("Use it ")
+
 func size(t *tour, s *scene) error {
-	type measure struct{ tools, bytes int }
-	weigh := func(server *server) (measure, error) {
-		list, err := t.tools(server)
+	var endpoints json.RawMessage
+	if err := t.run(s, "endpoint", append(t.flags(), "-catalog", "endpoints"), func(server *server, r *run) error {
+		list, names, err := t.tools(server)
 		if err != nil {
-			return measure{}, err
-		}
-		var tools []json.RawMessage
-		err = json.Unmarshal(list, &tools)
-		return measure{len(tools), len(list)}, err
-	}
-	var endpoints measure
-	if err := t.run(s, "endpoint", append(t.flags(), "-catalog", "endpoints"), func(server *server, r *run) (err error) {
-		if endpoints, err = weigh(server); err != nil {
 			return err
 		}
-		r.expect(endpoints.tools == 35, "%d tools, five for each of seven resources: %d bytes.", endpoints.tools, endpoints.bytes)
+		endpoints = list
+		r.expect(len(names) == 35, "%d tools, five for each of seven resources: %d bytes.", len(names), len(list))
 		return nil
 	}); err != nil {
 		return err
 	}
 	return t.run(s, "task", t.flags(), func(server *server, r *run) error {
-		tasks, err := weigh(server)
+		tasks, names, err := t.tools(server)
 		if err != nil {
 			return err
 		}
-		ratio := float64(endpoints.bytes) / float64(tasks.bytes)
-		r.expect(tasks.tools == 7 && ratio > 4, "%d tools: %d bytes, %.1f times less, with descriptions that say when to use what.", tasks.tools, tasks.bytes, ratio)
+		ratio := float64(len(endpoints)) / float64(len(tasks))
+		r.expect(len(names) == 7 && ratio > 4 && bytes.Contains(tasks, useIt) && !bytes.Contains(endpoints, useIt),
+			"%d tools: %d bytes. The other list is %.1f times as long, and does not say when to use what.", len(names), len(tasks), ratio)
 		found, err := server.call(t.ctx, "search_orders", map[string]any{"status": "paid", "limit": 1})
 		if err != nil {
 			return err
@@ -171,15 +181,16 @@ func size(t *tour, s *scene) error {
 	})
 }
 
-// tools returns the tools of the list as they came over the wire.
-func (t *tour) tools(server *server) (json.RawMessage, error) {
+// tools connects, and returns the list of tools as it came over the wire and
+// the names in it.
+func (t *tour) tools(server *server) (list json.RawMessage, names []string, err error) {
 	if err := server.connect(t.ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if _, err := server.listTools(t.ctx); err != nil {
-		return nil, err
+	if names, err = server.listTools(t.ctx); err != nil {
+		return nil, nil, err
 	}
-	var list struct{ Tools json.RawMessage }
-	err := json.Unmarshal(server.wire.reply("tools/list"), &list)
-	return list.Tools, err
+	var result struct{ Tools json.RawMessage }
+	err = json.Unmarshal(server.wire.reply("tools/list"), &result)
+	return result.Tools, names, err
 }

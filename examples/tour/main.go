@@ -71,7 +71,7 @@ func play(ctx context.Context, args []string) (status int, err error) {
 
 	p := painter{w: os.Stdout, colour: wantsColour(os.Stdout)}
 	if !*asJSON {
-		p.wrap("", "The order desk of examples/orders, launched over real stdio: without steady and with it, the same bug both times. "+
+		p.wrap("", "The order desk of examples/orders, launched over real stdio: without steady and with it. "+
 			"You read what the official Go SDK's client receives. Every line below a command is checked.")
 	}
 	start := time.Now()
@@ -80,11 +80,12 @@ func play(ctx context.Context, args []string) (status int, err error) {
 			p.mistake(m)
 		}
 		for _, s := range m.Scenes {
-			if err := s.play(t, s); err != nil {
-				return exitError, fmt.Errorf("%s: %w", s.Name, err)
-			}
+			err := s.play(t, s)
 			if !*asJSON {
 				p.scene(s)
+			}
+			if err != nil {
+				return exitError, fmt.Errorf("%s: %w", s.Name, err)
 			}
 		}
 	}

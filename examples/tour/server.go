@@ -104,6 +104,9 @@ func (s *server) listTools(ctx context.Context) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(list.Tools) == 0 {
+		return nil, errors.New("the list of tools is empty")
+	}
 	for _, t := range list.Tools {
 		names = append(names, t.Name)
 	}
