@@ -167,7 +167,7 @@ func (d *definition) prepare(verbatim bool) error {
 	}
 	d.advertised, d.cleaned = adv, cleaned
 	for _, a := range d.aliases {
-		d.others = append(d.others, &otherName{name: a, def: d})
+		d.others = append(d.others, newOtherName(a, d))
 	}
 	for _, r := range d.renames {
 		o, err := newFormerName(d, r)

@@ -1,11 +1,11 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,13 +23,20 @@ type otherName struct {
 	rename *Rename // nil for an alias
 	ends   time.Time
 	notice string
+	about  map[string]any // for _meta; never changed
 	// properties are those of the tool.
 	properties map[string]bool
 	calls      atomic.Uint64 // of a former name
 }
 
+func newOtherName(name string, d *definition) *otherName {
+	return &otherName{name: name, def: d, about: map[string]any{"requested": name, "tool": d.name}}
+}
+
 func newFormerName(d *definition, r *Rename) (*otherName, error) {
-	o := &otherName{name: r.Name, def: d, rename: r}
+	o := newOtherName(r.Name, d)
+	o.rename = r
+	o.about["former"] = true
 	o.notice = fmt.Sprintf("%s is now called %s.", r.Name, d.name)
 	if r.Sunset != "" {
 		day, err := time.Parse(date, r.Sunset)
@@ -37,6 +44,7 @@ func newFormerName(d *definition, r *Rename) (*otherName, error) {
 			return nil, fmt.Errorf("former name %q: sunset %q is not a day like 2027-01-31", r.Name, r.Sunset)
 		}
 		o.ends = day.AddDate(0, 0, 1)
+		o.about["sunset"] = r.Sunset
 		o.notice = fmt.Sprintf("%s is now called %s; the former name works until %s.", r.Name, d.name, r.Sunset)
 	}
 	properties, err := declaredProperties(d.advertised)
@@ -142,13 +150,6 @@ func (o *otherName) farewell() *errors.Failure {
 
 // disclose says in a result that the call used another name.
 func (o *otherName) disclose(res mcp.Result) mcp.Result {
-	about := map[string]any{"requested": o.name, "tool": o.def.name}
-	if o.rename != nil {
-		about["former"] = true
-		if o.rename.Sunset != "" {
-			about["sunset"] = o.rename.Sunset
-		}
-	}
 	r, ok := res.(*mcp.CallToolResult)
 	if !ok || r == nil {
 		// A task, or another middleware's result: this call's own, so there is
@@ -158,12 +159,12 @@ func (o *otherName) disclose(res mcp.Result) mcp.Result {
 			if meta == nil {
 				meta = map[string]any{}
 			}
-			meta[wire.MetaRegistry] = about
+			meta[wire.MetaRegistry] = o.about
 			res.SetMeta(meta)
 		}
 		return res
 	}
-	r = wire.WithMeta(r, wire.MetaRegistry, about)
+	r = wire.WithMeta(r, wire.MetaRegistry, o.about)
 	if o.notice != "" && r.InputRequests == nil {
 		r.Content = append(r.Content[:len(r.Content):len(r.Content)], &mcp.TextContent{Text: "Note: " + o.notice})
 	}
@@ -176,50 +177,29 @@ func (r *Rename) apply(args json.RawMessage) json.RawMessage {
 	if len(r.Arguments) == 0 && len(r.Constants) == 0 {
 		return args
 	}
-	type member struct {
-		name  string
-		value json.RawMessage
+	members, ok := rawMembers(args)
+	if !ok {
+		return args
 	}
-	var members []member
-	have := map[string]bool{}
-	if trimmed := bytes.TrimSpace(args); len(trimmed) > 0 && string(trimmed) != "null" {
-		dec := json.NewDecoder(bytes.NewReader(trimmed))
-		if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-			return args
-		}
-		for dec.More() {
-			t, err := dec.Token()
-			if err != nil {
-				return args
-			}
-			m := member{name: t.(string)}
-			if err := dec.Decode(&m.value); err != nil {
-				return args
-			}
-			members = append(members, m)
-			have[m.name] = true
-		}
-		if _, err := dec.Token(); err != nil {
-			return args
-		}
+	have := func(name string) bool {
+		return slices.ContainsFunc(members, func(m rawMember) bool { return m.name == name })
 	}
 	for _, a := range r.Arguments {
-		if !have[a[0]] || have[a[1]] {
-			continue // both were sent: the tool says that the former one is unknown
+		if have(a[1]) {
+			continue // if both were sent, the tool says that the former one is unknown
 		}
 		for i := range members {
 			if members[i].name == a[0] {
 				members[i].name = a[1]
 			}
 		}
-		have[a[1]] = true
 	}
 	for _, c := range r.Constants {
-		if !have[c.Name] {
-			members = append(members, member{c.Name, c.Value})
+		if !have(c.Name) {
+			members = append(members, rawMember{c.Name, c.Value})
 		}
 	}
-	out := []byte{'{'}
+	out := append(make([]byte, 0, len(args)+64), '{')
 	for i, m := range members {
 		if i > 0 {
 			out = append(out, ',')

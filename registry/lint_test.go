@@ -322,7 +322,7 @@ func TestReportForms(t *testing.T) {
 	r := lint(t, catalogOf(with("look_up", `{"inputSchema":{"type":"object"}}`), good("list_colours")), p)
 
 	text := r.String()
-	for _, want := range []string{"desk for openai: 2 tools", "look_up\n  error schema-no-properties: there are no properties (/inputSchema)",
+	for _, want := range []string{"desk for openai: 2 tools", "look_up\n  error    schema-no-properties: there are no properties (/inputSchema)",
 		"fix: ", "see: https://github.com/bnb-chain", "excepted\n  list-unbounded list_colours", "there are seven"} {
 		require.Contains(t, text, want)
 	}

@@ -141,7 +141,7 @@ func (t *lintedTool) parameters() []parameter {
 var (
 	listVerbs = map[string]bool{"list": true, "search": true, "browse": true}
 	// bounding are names of parameters that bound how much comes back.
-	bounding   = regexp.MustCompile(`(?i)^(limit|cursor|page|page_?size|page_?token|per_?page|page_?number|start_?cursor|next_?cursor|offset|max|max_?\w+|top|top_?k|first|last|count|take|size|batch_?size|num_?\w*|head|tail|n|k|limit_?\w*|\w+_?limit|head_?limit)$`)
+	bounding   = regexp.MustCompile(`(?i)^(limit|cursor|page|page_?size|page_?token|per_?page|page_?number|start_?cursor|next_?cursor|offset|max|max_?\w+|top|top_?k|first|last|count|take|size|batch_?size|num_?\w*|head|tail|n|k|\w*ids|limit_?\w*|\w+_?limit|head_?limit)$`)
 	limitLike  = regexp.MustCompile(`(?i)^(limit|page_?size|per_?page|max_?results|max_?items|max_?count|top_?k|batch_?size|num_?results)$`)
 	credential = regexp.MustCompile(`(?i)^(password|passwd|passphrase|secret|client_?secret|api_?key|apikey|api_?token|access_?token|auth_?token|bearer(?:_?token)?|refresh_?token|session_?token|private_?key|credentials?|authorization|auth_?header|cookie|token)$`)
 	identity   = regexp.MustCompile(`(?i)^(current_?user(?:_?id)?|caller(?:_?id)?|acting_?(?:user|as)(?:_?id)?|as_?user|on_?behalf_?of|impersonate(?:_?\w+)?|authenticated_?user(?:_?id)?|my_?user_?id|tenant|tenant_?id|is_?admin|caller_?role)$`)
@@ -187,13 +187,18 @@ func isNumber(typ *document) bool {
 	return typ.isArray() && slices.ContainsFunc(typ.members, isNumber)
 }
 
-// listLike reports whether the tool's verb, its first word or the one after
-// the server's name, is one of those that bring lists.
-func (l *linter) listLike(t *lintedTool) bool {
-	words := t.words
-	if len(words) > 1 && (words[0] == fold(l.server) || words[0] == "api") {
-		words = words[1:]
+// ownWords returns the words of a tool's name without the server's name or
+// "api" before them.
+func (l *linter) ownWords(t *lintedTool) []string {
+	if len(t.words) > 2 && (t.words[0] == fold(l.server) || t.words[0] == "api") {
+		return t.words[1:]
 	}
+	return t.words
+}
+
+// listLike reports whether the tool's verb is one of those that bring lists.
+func (l *linter) listLike(t *lintedTool) bool {
+	words := l.ownWords(t)
 	return len(words) > 1 && listVerbs[words[0]]
 }
 
@@ -314,8 +319,8 @@ func (l *linter) checkCRUD(total int) {
 	count := map[string]int{}
 	for i := range l.tools {
 		t := &l.tools[i]
-		words := slices.DeleteFunc(slices.Clone(t.words), func(w string) bool {
-			return w == "a" || w == "an" || w == "the" || w == "api" || w == "by" || w == "id" || w == fold(l.server)
+		words := slices.DeleteFunc(slices.Clone(l.ownWords(t)), func(w string) bool {
+			return w == "a" || w == "an" || w == "the" || w == "by" || w == "id"
 		})
 		at := slices.IndexFunc(words, func(w string) bool { return crudVerbs[w] != "" })
 		if at < 0 || len(words) < 2 {
@@ -347,8 +352,8 @@ func (l *linter) checkCRUD(total int) {
 		return
 	}
 	slices.Sort(families)
-	// Measured on one desk in both shapes: a resource's endpoints made one
-	// task, whose definition is half as long again.
+	// Measured on an order desk in both shapes: one task for each resource, each
+	// with a definition half as long again as an endpoint's.
 	perTool := spent / tools
 	saving := max(spent-len(families)*perTool*3/2, 0)
 	l.found("catalog-crud", nil, "", "%d of %d tools create, read, list, update or delete one of %d resources (%s); one task for each would save about %d of %d bytes, %d tokens a turn",

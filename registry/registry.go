@@ -165,6 +165,20 @@ func (r *Registry) add(d *definition, opts []ToolOption) error {
 			o(d)
 		}
 	}
+	err := r.enter(d)
+	if err != nil {
+		r.opts.Observer.Observe(context.Background(), RegistrationRefused{Tool: d.name, Reason: err.Error()})
+		return err
+	}
+	for _, e := range d.cleaned {
+		r.opts.Observer.Observe(context.Background(), e)
+	}
+	return nil
+}
+
+// enter checks a definition and gives it to the servers, or remembers what is
+// wrong with it.
+func (r *Registry) enter(d *definition) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.check(d)
@@ -175,11 +189,7 @@ func (r *Registry) add(d *definition, opts []ToolOption) error {
 		err = fmt.Errorf("registry: tool %q: %w", d.name, err)
 		r.mistakes = append(r.mistakes, err)
 		r.state.Store(nil)
-		r.opts.Observer.Observe(context.Background(), RegistrationRefused{Tool: d.name, Reason: err.Error()})
 		return err
-	}
-	for _, e := range d.cleaned {
-		r.opts.Observer.Observe(context.Background(), e)
 	}
 	for _, name := range d.allNames() {
 		r.taken[fold(name)] = d.name
@@ -339,7 +349,7 @@ type state struct {
 	refusal  error // what tools/list answers instead of a list
 	// perCaller says that a tool has a visibility of its own.
 	perCaller bool
-	print     string
+	print     func() string // the fingerprint
 }
 
 func (r *Registry) current() *state {
@@ -377,7 +387,7 @@ func (r *Registry) current() *state {
 	if len(r.mistakes) > 0 && !r.served.Load() {
 		st.refusal = mistakesError(r.mistakes)
 	}
-	st.print = fingerprint(advertised)
+	st.print = sync.OnceValue(func() string { return fingerprint(advertised) })
 	r.state.Store(st)
 	return st
 }
@@ -395,4 +405,4 @@ func (st *state) offers(d *definition) bool {
 //
 // Canonical means: members sorted by name, no white space, no needless escapes.
 // Numbers keep their digits, where RFC 8785 would round those above 2^53.
-func (r *Registry) Fingerprint() string { return r.current().print }
+func (r *Registry) Fingerprint() string { return r.current().print() }

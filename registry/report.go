@@ -48,7 +48,8 @@ func (r *Report) Count(severities ...Severity) (n int) {
 }
 
 // WriteText writes a table of what each tool costs, the most expensive first,
-// and then the findings, the worst of each tool first.
+// then the findings, those about the catalog first, and then what the rules
+// that found something mean.
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	tokens := "tokens (estimated)"
@@ -90,15 +91,13 @@ func (r *Report) WriteText(w io.Writer) error {
 			}
 			fmt.Fprintf(&b, "\n%s\n", heading)
 		}
-		fmt.Fprintf(&b, "  %s %s: %s", f.Severity, f.Rule, f.Message)
+		fmt.Fprintf(&b, "  %-7s  %s: %s", f.Severity, f.Rule, f.Message)
 		if f.Pointer != "" {
 			fmt.Fprintf(&b, " (%s)", f.Pointer)
 		}
-		fmt.Fprintf(&b, "\n    why: %s\n    fix: %s\n", f.Why, f.Fix)
-		if f.Source != "" {
-			fmt.Fprintf(&b, "    see: %s\n", f.Source)
-		}
+		b.WriteByte('\n')
 	}
+	r.writeReasons(&b)
 	if len(r.Excepted) > 0 {
 		b.WriteString("\nexcepted\n")
 		for _, e := range r.Excepted {
@@ -107,6 +106,28 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// writeReasons says once for each rule that found something why it matters,
+// what to do, and where a client's limit is from.
+func (r *Report) writeReasons(b *bytes.Buffer) {
+	for _, rule := range rules {
+		said := false
+		var sources []string
+		for _, f := range r.Findings {
+			if f.Rule != rule.ID {
+				continue
+			}
+			if !said {
+				fmt.Fprintf(b, "\n%s\n  why: %s\n  fix: %s\n", f.Rule, f.Why, f.Fix)
+				said = true
+			}
+			if f.Source != "" && !slices.Contains(sources, f.Source) {
+				sources = append(sources, f.Source)
+				fmt.Fprintf(b, "  see: %s\n", f.Source)
+			}
+		}
+	}
 }
 
 // String returns what WriteText writes.

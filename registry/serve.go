@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,18 +17,18 @@ import (
 	"github.com/steadymcp/steady/internal/wire"
 )
 
-// An installation is the registry on one server. It remembers nothing but the
-// cleaned form of tools that the server has from elsewhere.
+// An installation is the registry on one server. It remembers nothing but how
+// the tools that the server lists are advertised.
 type installation struct {
 	registry *Registry
 
-	mu      sync.Mutex
-	foreign map[string]foreignTool
+	mu    sync.Mutex
+	known map[string]knownTool
 }
 
-// A foreignTool is a tool that was added to the server by other means.
-type foreignTool struct {
-	source, advertised *mcp.Tool
+// A knownTool is a tool as the server lists it and as clients see it.
+type knownTool struct {
+	listed, advertised *mcp.Tool
 }
 
 func (in *installation) middleware(next mcp.MethodHandler) mcp.MethodHandler {
@@ -118,8 +119,7 @@ type everything struct {
 // maxPages bounds how often a listing asks for more.
 const maxPages = 10_000
 
-// everyTool asks next for every page. It returns nil if next answers with
-// something that is not a list of tools.
+// everyTool asks next for every page.
 func everyTool(ctx context.Context, next mcp.MethodHandler, req *mcp.ListToolsRequest) (*everything, error) {
 	var all everything
 	var params mcp.ListToolsParams
@@ -135,7 +135,7 @@ func everyTool(ctx context.Context, next mcp.MethodHandler, req *mcp.ListToolsRe
 		}
 		list, ok := res.(*mcp.ListToolsResult)
 		if !ok || list == nil {
-			return nil, fmt.Errorf("registry: tools/list was answered with %T", res)
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("tools/list was answered with %T", res)}
 		}
 		if all.first == nil {
 			all.first, all.tools = list, list.Tools
@@ -211,16 +211,11 @@ func (in *installation) arrange(ctx context.Context, st *state, req *mcp.ListToo
 			continue
 		case d != nil && r.hidden(ctx, st, req, d), d == nil && r.hiddenForeign(ctx, st, req, t):
 			continue
-		case d != nil && same(d.source, t):
-			placed[st.ranks[d]] = d.advertised
-			continue
+		case d != nil:
+			placed[st.ranks[d]] = in.advertised(t, d)
+		default:
+			others = append(others, entry{in.advertised(t, nil), -1})
 		}
-		adv := in.clean(t)
-		if d != nil { // replaced behind the registry's back
-			placed[st.ranks[d]] = adv
-			continue
-		}
-		others = append(others, entry{adv, -1})
 	}
 	entries := make([]entry, 0, len(tools))
 	for i, t := range placed {
@@ -235,36 +230,32 @@ func (in *installation) arrange(ctx context.Context, st *state, req *mcp.ListToo
 	return entries
 }
 
-// same reports whether t, from the server's list, is what was registered as
-// source. Schemas are compared by identity: the SDK hands out what it was given.
-func same(source, t *mcp.Tool) bool {
-	return source.Description == t.Description && source.Title == t.Title && source.Annotations == t.Annotations &&
-		source.InputSchema == t.InputSchema && source.OutputSchema == t.OutputSchema
-}
+// maxKnown bounds what an installation remembers.
+const maxKnown = 10_000
 
-// maxForeign bounds what an installation remembers.
-const maxForeign = 10_000
-
-// clean returns the form in which a tool that the registry does not know is
-// advertised.
-func (in *installation) clean(t *mcp.Tool) *mcp.Tool {
-	if in.registry.opts.Verbatim {
-		return t
-	}
+// advertised returns the form in which clients see t. d is its definition, or
+// nil for a tool that was added by other means.
+func (in *installation) advertised(t *mcp.Tool, d *definition) *mcp.Tool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if f, ok := in.foreign[t.Name]; ok && f.source == t {
-		return f.advertised
+	if k, ok := in.known[t.Name]; ok && k.listed == t {
+		return k.advertised
 	}
-	adv, _, err := advertise(t, false, false, false)
-	if err != nil {
-		return t // as it was: a server that worked goes on working
+	k := knownTool{t, t}
+	switch {
+	case d != nil && reflect.DeepEqual(d.source, t): // its schemas are the same pointers
+		k.advertised = d.advertised
+	case !in.registry.opts.Verbatim: // replaced, or changed by middleware further inside
+		// What cannot be encoded stays as it is: a server that worked goes on working.
+		if adv, _, err := advertise(t, false, false, false); err == nil {
+			k.advertised = adv
+		}
 	}
-	if in.foreign == nil || len(in.foreign) >= maxForeign {
-		in.foreign = map[string]foreignTool{}
+	if in.known == nil || len(in.known) >= maxKnown {
+		in.known = map[string]knownTool{}
 	}
-	in.foreign[t.Name] = foreignTool{t, adv}
-	return adv
+	in.known[t.Name] = k
+	return k.advertised
 }
 
 // A position is where a page ended.
