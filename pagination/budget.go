@@ -136,25 +136,25 @@ func (b *Budget) Middleware() mcp.Middleware {
 				if r == nil || r.Params == nil || bounded(ctx) != nil {
 					break
 				}
-				state := &boundState{limit: b.toolLimit(r.Params.Name)}
+				state := newBoundState(b.toolLimit(r.Params.Name))
 				res, err := next(withBound(ctx, state), method, req)
 				result, ok := res.(*mcp.CallToolResult)
 				if err != nil || !ok || result == nil {
 					return res, err
 				}
-				c := callCutter{Budget: b, ctx: ctx, req: r, limit: state.limit, list: func() []*mcp.Tool { return listTools(ctx, next, r) }}
+				c := callCutter{Budget: b, ctx: ctx, req: r, limit: state.limit(), list: func() []*mcp.Tool { return listTools(ctx, next, r) }}
 				return c.bound(result, state), nil
 			case *mcp.ReadResourceRequest:
 				if r == nil || r.Params == nil || bounded(ctx) != nil {
 					break
 				}
-				state := &boundState{limit: b.limit(b.opts.Resources)}
+				state := newBoundState(b.limit(b.opts.Resources))
 				res, err := next(withBound(ctx, state), method, req)
 				result, ok := res.(*mcp.ReadResourceResult)
 				if err != nil || !ok || result == nil {
 					return res, err
 				}
-				return b.boundResource(ctx, r, result, state.limit), nil
+				return b.boundResource(ctx, r, result, state.limit()), nil
 			}
 			return next(ctx, method, req)
 		}
@@ -164,10 +164,28 @@ func (b *Budget) Middleware() mcp.Middleware {
 // boundState travels in the context of a call whose result will be bounded: it
 // keeps the work from being done twice, and lets a page know its room.
 type boundState struct {
-	limit int
+	bytes atomic.Int64
 	// exact is the JSON of the page that the handler returns, if the SDK is
 	// going to round a number in it.
 	exact atomic.Pointer[string]
+}
+
+func newBoundState(limit int) *boundState {
+	s := &boundState{}
+	s.bytes.Store(int64(limit))
+	return s
+}
+
+func (s *boundState) limit() int { return int(s.bytes.Load()) }
+
+// lower makes limit the limit if it is lower than the one there is.
+func (s *boundState) lower(limit int) {
+	for {
+		now := s.bytes.Load()
+		if int64(limit) >= now || s.bytes.CompareAndSwap(now, int64(limit)) {
+			return
+		}
+	}
 }
 
 type boundKey struct{}

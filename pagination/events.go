@@ -20,7 +20,7 @@ func (e CursorRejected) LogValue() slog.Value {
 type Cut struct {
 	// Tool is the name of the tool, or empty for resources/read.
 	Tool string
-	// Bytes is what the whole result takes on the wire.
+	// Bytes is about what the whole result takes on the wire.
 	Bytes int
 	// Limit is what it may take.
 	Limit int

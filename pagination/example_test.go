@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/pagination"
 )
@@ -250,4 +251,25 @@ func ExampleWalk() {
 	fmt.Println(n, "orders")
 	// Output:
 	// 2500 orders
+}
+
+// A handler of raw arguments reads limit and cursor itself, because the SDK
+// validates nothing for it.
+func ExampleParseInput() {
+	bounds := pagination.Bounds{Limit: 2, Max: 50}
+	pager := pagination.Keyset(ordersAfter, func(o Order) string { return o.ID }, &pagination.Options{Bounds: bounds})
+	search := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		in, err := pagination.ParseInput(req.Params.Arguments, bounds)
+		if err != nil {
+			return errors.Answer(ctx, req, err)
+		}
+		res, _, err := pager.Page(ctx, req, in, Filter{Status: "paid"})
+		return res, err
+	}
+	server := mcp.NewServer(impl, nil)
+	server.AddTool(pagination.Tool[pagination.Input](&mcp.Tool{Name: "paid_orders"}, pager), search)
+
+	fmt.Println(call(connect(server), "paid_orders", map[string]any{"limit": 0})[0])
+	// Output:
+	// limit must be from 1 to 50, got 0. Next: leave limit out for 2 items.
 }

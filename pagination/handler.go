@@ -26,17 +26,17 @@ func Handler(opts *BudgetOptions, h mcp.ToolHandler) mcp.ToolHandler {
 	b := handlerBudget(opts)
 	schema := b.schemas.get(b.opts.OutputSchema)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		limit := b.toolLimit(req.Params.Name)
+		limit := b.toolLimit(toolName(req))
 		if outer := bounded(ctx); outer != nil {
-			outer.limit = min(outer.limit, limit)
+			outer.lower(limit)
 			return h(ctx, req)
 		}
-		state := &boundState{limit: limit}
+		state := newBoundState(limit)
 		res, err := h(withBound(ctx, state), req)
 		if err != nil || res == nil {
 			return res, err
 		}
-		c := callCutter{Budget: b, ctx: ctx, req: req, limit: state.limit, schema: schema}
+		c := callCutter{Budget: b, ctx: ctx, req: req, limit: state.limit(), schema: schema}
 		return c.bound(res, state), nil
 	}
 }
@@ -56,14 +56,14 @@ func HandlerFor[In, Out any](opts *BudgetOptions, h mcp.ToolHandlerFor[In, Out])
 		}
 	}
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		limit := b.toolLimit(req.Params.Name)
+		limit := b.toolLimit(toolName(req))
 		if outer := bounded(ctx); outer != nil {
-			outer.limit = min(outer.limit, limit)
+			outer.lower(limit)
 			return h(ctx, req, in)
 		}
-		state := &boundState{limit: limit}
+		state := newBoundState(limit)
 		res, out, err := h(withBound(ctx, state), req, in)
-		c := callCutter{Budget: b, ctx: ctx, req: req, limit: state.limit, schema: schema}
+		c := callCutter{Budget: b, ctx: ctx, req: req, limit: state.limit(), schema: schema}
 		if err != nil {
 			return res, out, c.boundError(err)
 		}
@@ -78,6 +78,15 @@ func handlerBudget(opts *BudgetOptions) *Budget {
 	}
 	o.Spill = nil
 	return NewBudget(&o)
+}
+
+// toolName returns the name of the tool that is called, or "" in a request made
+// by hand.
+func toolName(req *mcp.CallToolRequest) string {
+	if req == nil || req.Params == nil {
+		return ""
+	}
+	return req.Params.Name
 }
 
 // boundError shortens the text of an error that the SDK is going to show.

@@ -63,7 +63,7 @@ func (d *draft) again(m cut) string {
 	if schema == nil || m.unit != unitItems || m.shown == 0 {
 		return "To see the rest, " + narrower(schema) + "."
 	}
-	sent := members(trimSpace(string(d.req.Params.Arguments)))
+	sent := d.arguments()
 	limit, offset := integerNamed(schema, limitNames), integerNamed(schema, offsetNames)
 	switch {
 	case offset != "":

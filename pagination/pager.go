@@ -119,10 +119,9 @@ func (p *Pager[Q, T]) WithTotal(count func(context.Context, Q) (int, error)) *Pa
 // A cursor or limit that cannot be followed is a [*errors.Failure], which tells
 // the model what to do; any other error is the source's.
 func (p *Pager[Q, T]) Page(ctx context.Context, req *mcp.CallToolRequest, in Input, query Q) (*mcp.CallToolResult, Page[T], error) {
-	c := call[Q, T]{Pager: p, ctx: ctx, req: req, query: query, tool: "this tool"}
+	c := call[Q, T]{Pager: p, ctx: ctx, query: query, tool: cmp.Or(toolName(req), "this tool")}
 	if req != nil {
 		if req.Params != nil {
-			c.tool = cmp.Or(req.Params.Name, c.tool)
 			c.arguments = req.Params.Arguments
 		}
 		c.caller = p.opts.Principal(req)
@@ -151,7 +150,6 @@ func (p *Pager[Q, T]) Page(ctx context.Context, req *mcp.CallToolRequest, in Inp
 type call[Q, T any] struct {
 	*Pager[Q, T]
 	ctx       context.Context
-	req       *mcp.CallToolRequest
 	tool      string
 	caller    string
 	arguments json.RawMessage
@@ -412,7 +410,7 @@ func (c *call[Q, T]) nextCursor(b batch[T], kept int) (string, error) {
 func (c *call[Q, T]) fit(items []T) (int, error) {
 	room := c.opts.Bytes
 	if b := bounded(c.ctx); b != nil {
-		room = min(room, b.limit)
+		room = min(room, b.limit())
 	}
 	// The cursor stands in the structured content, in its text and in the next
 	// call; the arguments in the last.

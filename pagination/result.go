@@ -30,7 +30,15 @@ type callCutter struct {
 	looked bool
 }
 
-func (c *callCutter) name() string { return shorten(c.req.Params.Name, 128) }
+func (c *callCutter) name() string { return shorten(toolName(c.req), 128) }
+
+// arguments returns the call's arguments by name, as JSON.
+func (c *callCutter) arguments() map[string]string {
+	if c.req == nil || c.req.Params == nil {
+		return nil
+	}
+	return members(trimSpace(string(c.req.Params.Arguments)))
+}
 
 // lookUp returns the tool of that name as it is listed, or nil.
 func (c *callCutter) lookUp(name string) *mcp.Tool {
@@ -47,7 +55,7 @@ func (c *callCutter) lookUp(name string) *mcp.Tool {
 }
 
 // called returns the tool that is called, or nil.
-func (c *callCutter) called() *mcp.Tool { return c.lookUp(c.req.Params.Name) }
+func (c *callCutter) called() *mcp.Tool { return c.lookUp(toolName(c.req)) }
 
 // bound returns res or a result in its place that takes at most the limit.
 func (c *callCutter) bound(res *mcp.CallToolResult, state *boundState) *mcp.CallToolResult {
@@ -68,11 +76,13 @@ func (c *callCutter) bound(res *mcp.CallToolResult, state *boundState) *mcp.Call
 	if quick := 6*(held(res)+len(raw)) + 1024; quick <= room && len(res.Content) < 8 && res.Meta == nil && plain(res.Content) {
 		return res
 	}
-	size := resultSize(res, raw, math.MaxInt-1)
+	// Of a result that is much too large the exact size is not worth a pass over
+	// all of it.
+	size := resultSize(res, raw, 16*room)
 	if size <= room {
 		return res
 	}
-	return c.cut(res, raw, size+envelope)
+	return c.cut(res, raw, max(size, held(res))+envelope)
 }
 
 func isRaw(v any) bool {
@@ -126,7 +136,7 @@ func encodeStructured(res *mcp.CallToolResult) (*mcp.CallToolResult, string) {
 }
 
 // resultSize returns how many bytes res takes on the wire, without what the SDK
-// adds later.
+// adds later, or some number above limit.
 func resultSize(res *mcp.CallToolResult, raw string, limit int) int {
 	n := len(`{"_meta":,"content":[],"structuredContent":,"isError":true,"resultType":"complete"}`)
 	if res.Meta != nil {
@@ -157,16 +167,17 @@ func (c *callCutter) explainLimit(res *mcp.CallToolResult) *mcp.CallToolResult {
 	if cause == nil || !strings.HasPrefix(cause.Error(), `validating "arguments"`) {
 		return res
 	}
-	value, ok := members(trimSpace(string(c.req.Params.Arguments)))["limit"]
-	if !ok {
-		return res
-	}
+	value, ok := c.arguments()["limit"]
 	schema := schemaOf(c.called())
-	if schema == nil || schema.Properties["limit"] == nil || schema.Properties["limit"].Maximum == nil || schema.Properties["limit"].Type != "integer" {
+	if !ok || schema == nil {
 		return res
 	}
-	b := Bounds{Max: int(*schema.Properties["limit"].Maximum)}
-	if json.Unmarshal(schema.Properties["limit"].Default, &b.Limit) != nil {
+	limit := schema.Properties["limit"]
+	if limit == nil || limit.Type != "integer" || limit.Maximum == nil || *limit.Maximum < 1 || *limit.Maximum > math.MaxInt32 {
+		return res
+	}
+	b := Bounds{Max: int(*limit.Maximum)}
+	if json.Unmarshal(limit.Default, &b.Limit) != nil {
 		b.Limit = b.Max
 	}
 	f := limitFailure(value, b.orDefault())
