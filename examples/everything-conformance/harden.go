@@ -1,0 +1,30 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/tasks"
+)
+
+// harden installs everything of steady on server, and returns what wraps its
+// HTTP handler.
+func harden(server *mcp.Server) (func(http.Handler) http.Handler, error) {
+	// Every call becomes a task if it takes long. The suite repeats calls and
+	// wants each of them run, hence no window; and it has no tokens.
+	policies := map[string]tasks.Policy{}
+	for _, name := range toolNames {
+		policies[name] = tasks.Policy{Window: tasks.NoWindow}
+	}
+	slow := tasks.New(&tasks.Options{Policies: policies, Anonymous: true})
+	if err := slow.Install(server); err != nil {
+		return nil, err
+	}
+	server.AddReceivingMiddleware( // outermost first
+		errors.Shape(nil),
+		slow.Middleware(),
+	)
+	return slow.Handler, nil
+}
