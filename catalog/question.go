@@ -39,6 +39,7 @@ type questionWord struct {
 	idf      float64
 	name     bool // looks like a name, a code or a number
 	stop     bool // a function word, which matters only through what it stands for
+	matched  bool // some entry has it; set by the scoring
 	alts     []alternative
 }
 

@@ -68,6 +68,9 @@ func (x *Index) scoreWord(s *scratch, w *questionWord, counted float64) {
 	for _, a := range w.alts {
 		weight := min(x.idf[a.term], w.idf) * a.weight
 		for _, p := range x.postings[a.term] {
+			if len(s.hidden) > 0 && s.hidden[p.entry] {
+				continue
+			}
 			e := &s.sums[p.entry]
 			if e.sum == 0 {
 				s.word = append(s.word, p.entry)
@@ -78,6 +81,7 @@ func (x *Index) scoreWord(s *scratch, w *questionWord, counted float64) {
 			e.same = e.same || a.by == BySame
 		}
 	}
+	w.matched = len(s.word) > 0
 	for _, n := range s.word {
 		e := &s.sums[n]
 		if e.score == 0 {
@@ -118,7 +122,7 @@ func (x *Index) rescore(s *scratch) {
 	x.opts.Scorer.Rescore(s.q.text, x.entries, scores)
 	s.touched = s.touched[:0]
 	for n, v := range scores {
-		if !(v > 0) || math.IsInf(v, 0) {
+		if !(v > 0) || math.IsInf(v, 0) || s.hides(int32(n)) {
 			v = 0
 		}
 		s.sums[n].score = v
@@ -134,7 +138,7 @@ func (x *Index) rescore(s *scratch) {
 func (x *Index) confidence(s *scratch, n int32) float64 {
 	unmatched := 0
 	for i := range s.q.words {
-		if len(s.q.words[i].alts) == 0 {
+		if !s.q.words[i].matched {
 			unmatched++
 		}
 	}

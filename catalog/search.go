@@ -84,7 +84,21 @@ type scratch struct {
 	sums    []sums
 	touched []int32 // entries with a score
 	word    []int32 // entries that the current word matches
+	hidden  []bool  // entries that this caller may not see; empty if none are
 }
+
+// hide notes which entries may not be seen.
+func (s *scratch) hide(entries []Entry, allow func(*Entry) bool) {
+	s.hidden = s.hidden[:0]
+	if allow == nil {
+		return
+	}
+	for i := range entries {
+		s.hidden = append(s.hidden, !allow(&entries[i]))
+	}
+}
+
+func (s *scratch) hides(n int32) bool { return len(s.hidden) > 0 && s.hidden[n] }
 
 type scratchPool struct{ pool sync.Pool }
 
@@ -120,20 +134,27 @@ func (x *Index) Lookup(id string) *Entry {
 // longer than 2 KiB or 64 words the rest is not read. The same question gets
 // the same answer: ties are broken by id.
 func (x *Index) Search(text string, limit int) *Result {
+	return x.search(text, limit, nil)
+}
+
+// search is Search among the entries that allow, if it is not nil, accepts.
+// Words that only others have match nothing.
+func (x *Index) search(text string, limit int, allow func(*Entry) bool) *Result {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
 	s := x.borrow()
 	defer x.giveBack(s)
+	s.hide(x.entries, allow)
 	x.read(&s.q, text)
 	x.score(s)
 	r := &Result{}
 	for i := range s.q.words {
-		if w := &s.q.words[i]; len(w.alts) == 0 {
+		if w := &s.q.words[i]; !w.matched && !w.stop {
 			r.Unmatched = append(r.Unmatched, w.text)
 		}
 	}
-	named := x.named(&s.q)
+	named := x.named(s)
 	coded := x.coded(s, named)
 	first := append(named, coded...)
 	hits := append(first, x.best(s, limit, first)...)
@@ -183,10 +204,11 @@ func (x *Index) best(s *scratch, limit int, without []int32) []int32 {
 
 // named returns the entries that the question asks for by name: the whole
 // question is an id or a title, or an id that is no plain word stands in it.
-func (x *Index) named(q *question) []int32 {
+func (x *Index) named(s *scratch) []int32 {
+	q := &s.q
 	var out []int32
 	add := func(n int32) {
-		if len(out) < maxExact && !slices.Contains(out, n) {
+		if len(out) < maxExact && !slices.Contains(out, n) && !s.hides(n) {
 			out = append(out, n)
 		}
 	}
@@ -217,7 +239,7 @@ func (x *Index) coded(s *scratch, named []int32) []int32 {
 		}
 		from := len(out)
 		for _, p := range x.postings[w.alts[0].term] {
-			if fields[p.field].about && !slices.Contains(named, p.entry) && !slices.Contains(out, p.entry) {
+			if fields[p.field].about && !s.hides(p.entry) && !slices.Contains(named, p.entry) && !slices.Contains(out, p.entry) {
 				out = append(out, p.entry)
 			}
 			if len(out)-from > maxExact {

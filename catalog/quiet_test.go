@@ -1,0 +1,5 @@
+package catalog
+
+import "github.com/steadymcp/steady/observe"
+
+var quiet = observe.Discard

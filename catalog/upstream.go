@@ -1,0 +1,439 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
+)
+
+// A Caller runs the entries of a catalog. It must be safe for concurrent use.
+type Caller interface {
+	// Call runs an entry with arguments that fit its schema. req is the tool
+	// call for which it is run; it is not nil. An error that the model may read
+	// is a [errors.Failure]; of any other the text is hidden.
+	Call(ctx context.Context, req *mcp.CallToolRequest, e *Entry, arguments map[string]any) (*Answer, error)
+}
+
+// An Answer is what running an entry gave.
+type Answer struct {
+	// Data is JSON. If empty, null.
+	Data json.RawMessage
+	// RateLimit is nil if nothing is known.
+	RateLimit *RateLimit
+	// Content are blocks that are no JSON, such as images.
+	Content []mcp.Content
+	// Result, if non-nil, is the answer instead: a tool's own error, or its
+	// request for more input.
+	Result *mcp.CallToolResult
+}
+
+// UpstreamOptions configures an [Upstream]. The zero value is ready to use.
+type UpstreamOptions struct {
+	// Prefix is what every path begins with, such as "/v1". If empty, "/".
+	Prefix string
+	// Authorize adds the caller's credential to a request's header. req is the
+	// tool call; identity comes from its token or session. It runs after every
+	// check, for the request that is then sent. An error that is a
+	// [errors.Failure] is shown. If nil, requests carry no credential but
+	// Header.
+	Authorize func(ctx context.Context, req *mcp.CallToolRequest, header http.Header) error
+	// Header is added to every request, and may hold a fixed credential.
+	Header http.Header
+	// Timeout of one request with its answer. If zero, 30 seconds.
+	Timeout time.Duration
+	// MaxBytes of an answer's body, after decompression. If zero, 2 MiB: a
+	// result holds it twice, and clients give up on 10 MiB. A larger answer is
+	// a failure that says to ask for less.
+	MaxBytes int64
+	// PlainHTTP allows a base with the scheme http on another machine.
+	PlainHTTP bool
+	// Private says that the base is inside a private network. Without it a host
+	// that resolves to a private address is refused. Link-local addresses and
+	// the metadata services of clouds are refused even so.
+	Private bool
+	// Transport, if non-nil, is cloned for its TLS settings and limits. Its
+	// dialling functions and its proxy are not used: the address must be
+	// checked where the connection is made.
+	Transport *http.Transport
+	// Redirects is how many redirects a GET may follow; each to the same scheme,
+	// host and port and below the prefix, and without credentials. If zero,
+	// none.
+	Redirects int
+}
+
+// An Upstream is an HTTP API. Every request that carries a caller's credential
+// is built by its [Guard] and sent by one function.
+type Upstream struct {
+	guard  *Guard
+	opts   UpstreamOptions
+	client *http.Client
+	now    func() time.Time
+}
+
+// NewUpstream returns the API at a base URL, such as "https://api.example.com".
+// The error says what is wrong with the base or the prefix.
+func NewUpstream(base string, opts *UpstreamOptions) (*Upstream, error) {
+	u := &Upstream{now: time.Now}
+	if opts != nil {
+		u.opts = *opts
+	}
+	u.opts.Header = u.opts.Header.Clone()
+	if u.opts.Timeout <= 0 {
+		u.opts.Timeout = 30 * time.Second
+	}
+	if u.opts.MaxBytes <= 0 {
+		u.opts.MaxBytes = 2 << 20
+	}
+	var err error
+	if u.guard, err = NewGuard(base, u.opts.Prefix, u.opts.PlainHTTP); err != nil {
+		return nil, err
+	}
+	u.client = &http.Client{Transport: guardedTransport(u.opts.Transport, &u.guard.base, u.opts.Private), CheckRedirect: u.checkRedirect}
+	return u, nil
+}
+
+// guardedTransport returns a transport that connects only to addresses that
+// are allowed for base.
+func guardedTransport(t *http.Transport, base *url.URL, private bool) *http.Transport {
+	if t == nil {
+		t = &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+	} else {
+		t = t.Clone()
+	}
+	if t.MaxResponseHeaderBytes == 0 {
+		t.MaxResponseHeaderBytes = 64 << 10
+	}
+	t.Proxy = nil
+	t.DialContext = newDialGuard(base, private).dial
+	t.DialTLSContext = nil
+	return t
+}
+
+// Guard returns the guard that builds the API's URLs.
+func (u *Upstream) Guard() *Guard { return u.guard }
+
+var errRedirect = errors.New("catalog: a redirect that is not followed")
+
+// checkRedirect lets a redirect pass that stays where the request was, and
+// takes from it all that was added to the first request.
+func (u *Upstream) checkRedirect(next *http.Request, via []*http.Request) error {
+	if len(via) > u.opts.Redirects || via[0].Method != http.MethodGet || !u.guard.Holds(next.URL) {
+		return errRedirect
+	}
+	next.Header = http.Header{"Accept": next.Header["Accept"], "User-Agent": next.Header["User-Agent"]}
+	next.Host = ""
+	return nil
+}
+
+// Call implements [Caller]: it puts the arguments where the entry says.
+func (u *Upstream) Call(ctx context.Context, req *mcp.CallToolRequest, e *Entry, arguments map[string]any) (*Answer, error) {
+	op, err := compile(e)
+	if err != nil || op.Path == "" {
+		return nil, errors.Unavailable("%s cannot be called", e.ID).Because("its entry is not that of an endpoint").Cause(err).DoNotRetry()
+	}
+	p, err := op.parts(arguments)
+	if err != nil {
+		return nil, errors.Invalid("the call of %s was not sent", e.ID).Because("%s", err.Error()).Next("%s", op.usage())
+	}
+	if p.url, err = u.guard.Expand(op.Path, p.path, p.query); err != nil {
+		return nil, errors.Invalid("the call of %s was not sent", e.ID).Because("%s", err.Error()).Next("%s", op.usage()).Cause(&pathError{err})
+	}
+	return u.send(ctx, req, op, p)
+}
+
+// A PathCaller calls paths that no entry describes. [Upstream] is one.
+type PathCaller interface {
+	// CallPath gets a path with an optional query.
+	CallPath(ctx context.Context, req *mcp.CallToolRequest, path string) (*Answer, error)
+}
+
+// CallPath implements [PathCaller].
+func (u *Upstream) CallPath(ctx context.Context, req *mcp.CallToolRequest, path string) (*Answer, error) {
+	address, err := u.guard.Resolve(path)
+	if err != nil {
+		return nil, errors.Refused("the path was not called").Because("%s", err.Error()).Next("give the id of an entry and its arguments").Cause(&pathError{err})
+	}
+	op := &operation{Entry: &Entry{ID: "the path", Method: http.MethodGet}, schema: &jsonschema.Schema{}}
+	return u.send(ctx, req, op, &parts{url: address})
+}
+
+// A pathError is why the guard refused a path.
+type pathError struct{ error }
+
+// parts are the arguments of one request, where they go.
+type parts struct {
+	url    *url.URL
+	path   map[string]string
+	query  url.Values
+	header http.Header
+	body   []byte
+}
+
+// parts distributes arguments.
+func (op *operation) parts(arguments map[string]any) (*parts, error) {
+	p := &parts{path: map[string]string{}, query: url.Values{}, header: http.Header{}}
+	body := map[string]any{}
+	var payload any
+	hasPayload := false
+	for name, v := range arguments {
+		switch op.places[name] {
+		case InPath:
+			s, ok := scalar(v)
+			if !ok {
+				return nil, fmt.Errorf("the path parameter %q is not a single value", clip(name, 60))
+			}
+			p.path[name] = s
+		case InQuery:
+			if err := addQuery(p.query, name, v); err != nil {
+				return nil, err
+			}
+		case InHeader:
+			s, ok := scalar(v)
+			if !ok || checkText(s) != nil {
+				return nil, fmt.Errorf("the header parameter %q is not a single line of text", clip(name, 60))
+			}
+			p.header.Set(name, s)
+		case InPayload:
+			payload, hasPayload = v, true
+		case InBody:
+			body[name] = v
+		}
+	}
+	var err error
+	switch {
+	case hasPayload:
+		p.body, err = json.Marshal(payload)
+	case len(body) > 0:
+		p.body, err = json.Marshal(body)
+	}
+	return p, err
+}
+
+// addQuery adds a value as the default style of OpenAPI does: a list as the
+// same name several times.
+func addQuery(query url.Values, name string, v any) error {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, item := range list {
+		if item == nil {
+			continue
+		}
+		s, ok := scalar(item)
+		if !ok {
+			b, err := json.Marshal(item)
+			if err != nil {
+				return fmt.Errorf("the parameter %q cannot be written", clip(name, 60))
+			}
+			s = string(b)
+		}
+		query.Add(name, s)
+	}
+	return nil
+}
+
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool, float64, int, int64:
+		return fmt.Sprint(v), true
+	}
+	return "", false
+}
+
+// send is the only place from which a request leaves. What it sends was built
+// and checked by the guard.
+func (u *Upstream) send(ctx context.Context, req *mcp.CallToolRequest, op *operation, p *parts) (*Answer, error) {
+	if p.url == nil || !u.guard.Holds(p.url) {
+		return nil, errors.Refused("the call of %s was not sent", op.ID).Because("its address is not below the API's prefix").DoNotRetry()
+	}
+	ctx, cancel := context.WithTimeout(ctx, u.opts.Timeout)
+	defer cancel()
+	var body io.Reader
+	if p.body != nil {
+		body = bytes.NewReader(p.body)
+	}
+	r, err := http.NewRequestWithContext(ctx, op.Method, p.url.String(), body)
+	if err != nil {
+		return nil, errors.Invalid("the call of %s could not be built", op.ID).Cause(err)
+	}
+	for k, v := range p.header {
+		r.Header[k] = v
+	}
+	for k, v := range u.opts.Header {
+		r.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	r.Header.Set("Accept", "application/json, text/*;q=0.5, */*;q=0.1")
+	if p.body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if u.opts.Authorize != nil {
+		if err := u.opts.Authorize(ctx, req, r.Header); err != nil {
+			if f, ok := errors.AsType[*errors.Failure](err); ok {
+				return nil, f
+			}
+			return nil, errors.Denied("%s needs a credential that this caller does not have", op.ID).Cause(err)
+		}
+	}
+	res, err := u.client.Do(r)
+	if err != nil {
+		return nil, u.unanswered(op, err)
+	}
+	defer res.Body.Close()
+	limit := readRateLimit(res.Header, u.now())
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return nil, u.refused(op, res)
+	}
+	data, err := u.readBody(op, res)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Data: data, RateLimit: limit}, nil
+}
+
+// unanswered says that there was no answer. The error's text may hold the URL;
+// it is a cause and not shown.
+func (u *Upstream) unanswered(op *operation, err error) *errors.Failure {
+	switch {
+	case errors.Is(err, errRedirect):
+		return errors.Unavailable("the API redirected the call of %s", op.ID).Because("it is not followed there").Cause(scrub(err)).DoNotRetry()
+	case errors.Is(err, errAddress):
+		return errors.Unavailable("the API's host is not where it should be").Cause(scrub(err)).DoNotRetry()
+	case errors.Is(err, context.DeadlineExceeded):
+		return op.again(errors.Timeout("the API did not answer %s within %s", op.ID, u.opts.Timeout).Cause(scrub(err)), 0)
+	}
+	return op.again(errors.Unavailable("the API did not answer %s", op.ID).Cause(scrub(err)), 0)
+}
+
+// scrub removes the URL, whose query may hold arguments, from an error.
+func scrub(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// again advises on a repetition after a failure that may pass. A write that
+// may have happened is not simply repeated.
+func (op *operation) again(f *errors.Failure, after time.Duration) *errors.Failure {
+	if op.repeats() {
+		return f.RetryAfter(after)
+	}
+	return f.DoNotRetry().Next("find out with a call that reads whether it took effect, and repeat it only if it did not")
+}
+
+// refused turns a status into a failure. The body is not shown: it may hold
+// what is not for the model, and it is the API's word, not ours.
+func (u *Upstream) refused(op *operation, res *http.Response) *errors.Failure {
+	wait := retryAfter(res.Header, u.now())
+	status := res.StatusCode
+	because := fmt.Sprintf("the API answered with status %d", status)
+	switch {
+	case status >= 300 && status < 400:
+		return errors.Unavailable("the API redirected the call of %s", op.ID).Because("%s, and redirects are not followed", because).DoNotRetry()
+	case status == http.StatusTooManyRequests:
+		if wait == 0 {
+			if l := readRateLimit(res.Header, u.now()); l != nil && l.Reset != nil {
+				wait = min(time.Duration(min(*l.Reset, 1<<31))*time.Second, 24*time.Hour)
+			}
+		}
+		return errors.RateLimited("the quota for %s is used up", op.ID).Because("%s", because).Next("wait, or do without it; searching the catalog is free").RetryAfter(wait)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return errors.Denied("this caller may not call %s", op.ID).Because("%s", because)
+	case status == http.StatusNotFound, status == http.StatusGone:
+		return errors.NotFound("%s found nothing for these arguments", op.ID).Because("%s", because).Next("check the values: %s", op.usage())
+	case status == http.StatusConflict, status == http.StatusPreconditionFailed, status == http.StatusLocked:
+		return errors.Refused("the API refused %s in its present state", op.ID).Because("%s", because)
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly:
+		return op.again(errors.Timeout("the API gave up on %s", op.ID).Because("%s", because), wait)
+	case status == http.StatusNotImplemented, status == http.StatusMethodNotAllowed:
+		return errors.Unavailable("the API does not offer %s at present", op.ID).Because("%s", because).DoNotRetry()
+	case status >= 500:
+		return op.again(errors.Unavailable("the API failed at %s", op.ID).Because("%s", because), wait)
+	}
+	return errors.Invalid("the API did not accept the arguments of %s", op.ID).Because("%s", because).Next("%s", op.usage())
+}
+
+// maxDepth bounds the nesting of an answer: clients give up on more.
+const maxDepth = 200
+
+// readBody reads an answer. What is not JSON is wrapped.
+func (u *Upstream) readBody(op *operation, res *http.Response) (json.RawMessage, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, u.opts.MaxBytes+1))
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, op.again(errors.Timeout("the API's answer to %s took longer than %s", op.ID, u.opts.Timeout).Cause(scrub(err)), 0)
+		}
+		return nil, op.again(errors.Unavailable("the API's answer to %s broke off", op.ID).Cause(scrub(err)), 0)
+	}
+	if int64(len(body)) > u.opts.MaxBytes {
+		return nil, errors.Refused("the answer of %s is larger than %d bytes", op.ID, u.opts.MaxBytes).
+			Next("ask for less, with a filter, a shorter range or a smaller limit: %s", op.usage())
+	}
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
+	if len(body) == 0 {
+		return json.RawMessage("null"), nil
+	}
+	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	claimsJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
+	if claimsJSON || kind == "" && json.Valid(body) {
+		if !json.Valid(body) || depth(body) > maxDepth {
+			return nil, op.again(errors.Unavailable("the API answered %s with something that is not usable JSON", op.ID), 0)
+		}
+		if !utf8.Valid(body) {
+			body = bytes.ToValidUTF8(body, []byte("\ufffd"))
+		}
+		return body, nil
+	}
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	wrapped := map[string]any{"content_type": kind}
+	if utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 {
+		wrapped["text"] = string(body)
+	} else {
+		wrapped["base64"] = base64.StdEncoding.EncodeToString(body)
+	}
+	return json.Marshal(wrapped)
+}
+
+// depth returns how deep valid JSON is nested.
+func depth(b []byte) int {
+	most, now, quoted := 0, 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			most = max(most, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return most
+}
