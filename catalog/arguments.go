@@ -171,7 +171,7 @@ func violation(err error) string {
 		}
 		parts = parts[1:]
 	}
-	text := strings.Join(parts, ": ")
+	text := strings.NewReplacer("/1 is", " is", ".000000", "").Replace(strings.Join(parts, ": ")) // numbers as fractions
 	if place != "" {
 		text = place + ": " + text
 	}

@@ -44,6 +44,9 @@ func Fetch(address string, opts *FetchOptions) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog: the URL does not parse")
 	}
+	if u.Fragment != "" {
+		return nil, fmt.Errorf("catalog: the URL has a fragment")
+	}
 	base := url.URL{Scheme: u.Scheme, Host: u.Host, User: u.User}
 	g, err := NewGuard(base.String(), "/", s.opts.PlainHTTP)
 	if err != nil {

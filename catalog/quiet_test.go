@@ -1,5 +1,17 @@
 package catalog
 
-import "github.com/steadymcp/steady/observe"
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/steadymcp/steady/observe"
+)
 
 var quiet = observe.Discard
+
+func TestMain(m *testing.M) {
+	// What the tests provoke is not worth a log.
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}

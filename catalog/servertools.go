@@ -102,11 +102,7 @@ const (
 	maxSnapshots = 16
 )
 
-// list returns all tools that the caller of a request would see.
-func (t *ServerTools) list(ctx context.Context, req *mcp.CallToolRequest) ([]*mcp.Tool, error) {
-	return listTools(ctx, t.next, req)
-}
-
+// listTools returns all tools that the caller of a request would see.
 func listTools(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) ([]*mcp.Tool, error) {
 	var tools []*mcp.Tool
 	r := &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}}
@@ -138,7 +134,11 @@ func listTools(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolReq
 
 // Load implements [Source].
 func (t *ServerTools) Load(ctx context.Context, _ string) (*Snapshot, error) {
-	tools, err := t.list(ctx, RequestOf(ctx))
+	req := RequestOf(ctx)
+	if req == nil || req.Session == nil {
+		return nil, errors.New("catalog: the tools of a server are listed for a request only")
+	}
+	tools, err := listTools(ctx, t.next, req)
 	if err != nil {
 		return nil, err
 	}
