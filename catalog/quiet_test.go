@@ -8,7 +8,10 @@ import (
 	"github.com/steadymcp/steady/observe"
 )
 
-var quiet = observe.Discard
+var (
+	quiet = observe.Discard
+	long  = os.Getenv("STEADY_LONG") == "1"
+)
 
 func TestMain(m *testing.M) {
 	// What the tests provoke is not worth a log.

@@ -298,7 +298,7 @@ func TestUpstreamCompressionBomb(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		z := gzip.NewWriter(w)
 		zeros := []byte(strings.Repeat(" ", 1<<20))
-		for range 64 {
+		for range 8 {
 			if _, err := z.Write(zeros); err != nil {
 				return
 			}
@@ -334,6 +334,9 @@ func TestRedirects(t *testing.T) {
 		return l == "" || l == "." || strings.HasPrefix(l, "?") || strings.HasPrefix(l, "#") || strings.HasPrefix(l, "/v1/x?") || strings.HasPrefix(l, "/v1/x#") || strings.ContainsAny(l, "\r\n\x00") || !strings.HasPrefix(l, "/") && !strings.Contains(l, "://")
 	})
 	require.Greater(t, len(refused), 200)
+	if !long {
+		refused = everyNth(refused, 5)
+	}
 	for _, location = range refused {
 		last = nil
 		_, err := callEntry(t, up, e, "")
@@ -466,6 +469,14 @@ func TestOneSender(t *testing.T) {
 		"CallPath":  {"callOne"},
 		"callOne":   {"callDirectly", "callSafely", "callTool", "shortcut"}, // callSafely is a batch's
 	}, calls)
+}
+
+func everyNth(list []string, n int) []string {
+	var out []string
+	for i := 0; i < len(list); i += n {
+		out = append(out, list[i])
+	}
+	return out
 }
 
 func TestUpstreamAtOnce(t *testing.T) {
