@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -77,14 +78,14 @@ func (n *Names) all() []*string {
 // A Repairer corrects arguments that do not fit a tool's input schema, and
 // changes nothing that fits. The corrected arguments are checked as any others.
 type Repairer interface {
-	Repair(ctx context.Context, tool *mcp.Tool, arguments []byte) ([]byte, error)
+	Repair(ctx context.Context, tool *mcp.Tool, arguments json.RawMessage) (json.RawMessage, error)
 }
 
 // RepairFunc is a function that is a [Repairer].
-type RepairFunc func(ctx context.Context, tool *mcp.Tool, arguments []byte) ([]byte, error)
+type RepairFunc func(ctx context.Context, tool *mcp.Tool, arguments json.RawMessage) (json.RawMessage, error)
 
 // Repair calls f.
-func (f RepairFunc) Repair(ctx context.Context, tool *mcp.Tool, arguments []byte) ([]byte, error) {
+func (f RepairFunc) Repair(ctx context.Context, tool *mcp.Tool, arguments json.RawMessage) (json.RawMessage, error) {
 	return f(ctx, tool, arguments)
 }
 

@@ -516,7 +516,7 @@ func TestShortcut(t *testing.T) {
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	d := newDesktop(t, mcptest.Stateless, Options{Repairer: RepairFunc(func(_ context.Context, tool *mcp.Tool, args []byte) ([]byte, error) {
+	d := newDesktop(t, mcptest.Stateless, Options{Repairer: RepairFunc(func(_ context.Context, tool *mcp.Tool, args json.RawMessage) (json.RawMessage, error) {
 		asked++
 		require.Equal(t, "prices", tool.Name)
 		require.True(t, tool.Annotations.ReadOnlyHint)
