@@ -116,7 +116,7 @@ func (l *linter) checkNames() {
 			continue
 		}
 		folded[key] = t
-		if key := nearKey(t.words); key != "" {
+		if key := nearKey(l.ownWords(t)); key != "" {
 			if first := near[key]; first != nil {
 				l.found("name-near-duplicate", t, "/name", "%q differs only in a synonym, a plural or the order of words", first.name)
 			} else {

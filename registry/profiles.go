@@ -78,10 +78,10 @@ type Ends struct {
 
 // A Budget is what a catalog may cost. A zero is no bound.
 type Budget struct {
-	ToolBytes int // of one tool's JSON
-	Bytes     int // of all tools
-	Tokens    int // of all tools
-	Source    string
+	ToolBytes int    `json:"toolBytes,omitempty"` // of one tool's JSON
+	Bytes     int    `json:"bytes,omitempty"`     // of all tools
+	Tokens    int    `json:"tokens,omitempty"`    // of all tools
+	Source    string `json:"source,omitempty"`
 }
 
 // An Exception says that a finding is known and right, and why.

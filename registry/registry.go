@@ -29,13 +29,12 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -90,7 +89,7 @@ type Registry struct {
 	disabled map[string]bool   // groups
 	readOnly bool
 	mistakes []error
-	servers  []weak.Pointer[mcp.Server]
+	servers  map[weak.Pointer[mcp.Server]]struct{}
 	seq      int
 
 	// state is what requests read. It is nil after a change, until somebody
@@ -111,6 +110,7 @@ func New(server *mcp.Server, opts *Options) *Registry {
 		}),
 		taken:    map[string]string{},
 		disabled: map[string]bool{},
+		servers:  map[weak.Pointer[mcp.Server]]struct{}{},
 	}
 	if opts != nil {
 		r.opts = *opts
@@ -133,29 +133,31 @@ func New(server *mcp.Server, opts *Options) *Registry {
 func (r *Registry) Install(server *mcp.Server) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.live() {
-		if s == server {
-			return
-		}
+	p := weak.Make(server)
+	if _, twice := r.servers[p]; twice {
+		return
 	}
-	r.servers = append(r.servers, weak.Make(server))
+	r.servers[p] = struct{}{}
+	runtime.AddCleanup(server, r.forget, p)
 	server.AddReceivingMiddleware((&installation{registry: r}).middleware)
 	for _, d := range r.defs {
 		d.register(server)
 	}
 }
 
-// live returns the servers that still exist and forgets the others. r.mu is held.
-func (r *Registry) live() []*mcp.Server {
-	var live []*mcp.Server
-	r.servers = slices.DeleteFunc(r.servers, func(p weak.Pointer[mcp.Server]) bool {
-		s := p.Value()
-		if s != nil {
-			live = append(live, s)
+func (r *Registry) forget(p weak.Pointer[mcp.Server]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.servers, p)
+}
+
+// each calls f for every server that still exists. r.mu is held.
+func (r *Registry) each(f func(*mcp.Server)) {
+	for p := range r.servers {
+		if s := p.Value(); s != nil {
+			f(s)
 		}
-		return s == nil
-	})
-	return live
+	}
 }
 
 // add is the common part of Add and AddRaw.
@@ -198,9 +200,7 @@ func (r *Registry) enter(d *definition) error {
 	r.seq++
 	r.defs = append(r.defs, d)
 	r.state.Store(nil)
-	for _, s := range r.live() {
-		d.register(s)
-	}
+	r.each(d.register)
 	return nil
 }
 
@@ -278,9 +278,7 @@ func (r *Registry) Remove(tools ...string) {
 			for _, name := range d.allNames() {
 				delete(r.taken, fold(name))
 			}
-			for _, s := range r.live() {
-				s.RemoveTools(d.name)
-			}
+			r.each(func(s *mcp.Server) { s.RemoveTools(d.name) })
 		}
 		return gone
 	})
@@ -330,79 +328,10 @@ func (r *Registry) changed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Store(nil)
-	for _, s := range r.live() {
+	r.each(func(s *mcp.Server) {
 		s.AddTool(listChanged, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, unknownTool(req.Params.Name)
 		})
 		s.RemoveTools(listChanged.Name)
-	}
+	})
 }
-
-// state is a view of the registry that does not change.
-type state struct {
-	order    []*definition // as listed
-	byName   map[string]*definition
-	ranks    map[*definition]int // in order
-	others   map[string]*otherName
-	readOnly bool
-	disabled map[string]bool
-	refusal  error // what tools/list answers instead of a list
-	// perCaller says that a tool has a visibility of its own.
-	perCaller bool
-	print     func() string // the fingerprint
-}
-
-func (r *Registry) current() *state {
-	if st := r.state.Load(); st != nil {
-		return st
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if st := r.state.Load(); st != nil {
-		return st
-	}
-	st := &state{
-		order:    slices.Clone(r.defs),
-		byName:   make(map[string]*definition, len(r.defs)),
-		ranks:    make(map[*definition]int, len(r.defs)),
-		others:   map[string]*otherName{},
-		readOnly: r.readOnly,
-		disabled: maps.Clone(r.disabled),
-	}
-	if r.opts.SortByName {
-		slices.SortFunc(st.order, func(a, b *definition) int { return cmp.Compare(a.name, b.name) })
-	}
-	var advertised []*mcp.Tool
-	for i, d := range st.order {
-		st.byName[d.name] = d
-		st.ranks[d] = i
-		st.perCaller = st.perCaller || d.visible != nil
-		for _, o := range d.others {
-			st.others[o.name] = o
-		}
-		if st.offers(d) {
-			advertised = append(advertised, d.advertised)
-		}
-	}
-	if len(r.mistakes) > 0 && !r.served.Load() {
-		st.refusal = mistakesError(r.mistakes)
-	}
-	st.print = sync.OnceValue(func() string { return fingerprint(advertised) })
-	r.state.Store(st)
-	return st
-}
-
-// offers reports whether d is offered to anybody.
-func (st *state) offers(d *definition) bool {
-	return (!st.readOnly || d.readOnly) && !st.disabled[d.group]
-}
-
-// Fingerprint returns the SHA-256, in hexadecimal, of the canonical JSON of the
-// tools that are advertised now, in their order. Tools of disabled groups and
-// those that read-only mode removes are left out; visibility to a caller does
-// not count, nor do tools that were added to a server by other means (for those
-// see [Listing.Fingerprint]).
-//
-// Canonical means: members sorted by name, no white space, no needless escapes.
-// Numbers keep their digits, where RFC 8785 would round those above 2^53.
-func (r *Registry) Fingerprint() string { return r.current().print() }
