@@ -30,12 +30,11 @@ const instructions = "An order desk. Find orders with search_orders, read one wi
 func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
 	d := desk.Open(&desk.Options{Orders: c.orders, Seed: c.seed, ExportTakes: c.exportTakes})
 	s := &shop{desk: d, exports: newExports(d)}
-	server := mcp.NewServer(&mcp.Implementation{Name: "orders", Version: "v1.4.0"}, &mcp.ServerOptions{Instructions: instructions})
-
-	tools := s.tools(c.bugs)
+	tools, about := s.tools(c.bugs), instructions
 	if c.endpoints {
-		tools = endpointTools(d)
+		tools, about = endpointTools(d), "" // the instructions speak of the seven tools
 	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "orders", Version: "v1.4.0"}, &mcp.ServerOptions{Instructions: about})
 	if c.note {
 		tools = append(tools, s.addNote())
 	}

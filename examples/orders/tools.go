@@ -29,11 +29,11 @@ func (s *shop) tools(b bugs) []tool {
 				"and to count: total is the number of all matches. " +
 				"Returns summaries without lines, the oldest first unless newest_first is set; get_order has the lines of one.",
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-			InputSchema: schema[searchInput](func(properties map[string]*jsonschema.Schema) {
+			InputSchema: input[searchInput](func(properties map[string]*jsonschema.Schema) {
 				bound(properties["limit"], 1, maxFound)
 				properties["limit"].Default = []byte("20")
 			}),
-			OutputSchema: schema[searchOutput](nil),
+			OutputSchema: schema[searchOutput](),
 		}, s.searchOrders,
 			registry.Aliases("find_orders", "list_orders"),
 			registry.Example("the oldest paid order", map[string]any{"status": "paid", "limit": 1})),
@@ -42,8 +42,8 @@ func (s *shop) tools(b bugs) []tool {
 			Description: "Read one order in full. Use it when the ID is known and the lines, the SKUs or the customer matter. " +
 				"Returns the order with its lines and its customer; customer is null if the customer asked to be forgotten.",
 			Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true},
-			InputSchema:  schema[orderInput](nil),
-			OutputSchema: schema[orderOutput](nil),
+			InputSchema:  input[orderInput](nil),
+			OutputSchema: schema[orderOutput](),
 		}, b.inGetOrder(s.getOrder)),
 		b.cancelOrder(s, &mcp.Tool{
 			Name: "cancel_order",
@@ -51,18 +51,18 @@ func (s *shop) tools(b bugs) []tool {
 				"it cannot be undone. An order that is already cancelled stays so, which is not an error. " +
 				"Returns the order's status and what is to be refunded.",
 			Annotations:  &mcp.ToolAnnotations{DestructiveHint: yes, IdempotentHint: true},
-			InputSchema:  schema[orderInput](nil),
-			OutputSchema: schema[cancelOutput](nil),
+			InputSchema:  input[orderInput](nil),
+			OutputSchema: schema[cancelOutput](),
 		}),
 		newTool(&mcp.Tool{
 			Name: "reserve_stock",
 			Description: "Take units of one product out of stock for a customer. Use it before promising a delivery; all or nothing is reserved. " +
 				"Returns what is left and whether that is low.",
 			Annotations: &mcp.ToolAnnotations{DestructiveHint: no},
-			InputSchema: schema[reserveInput](func(properties map[string]*jsonschema.Schema) {
+			InputSchema: input[reserveInput](func(properties map[string]*jsonschema.Schema) {
 				bound(properties["quantity"], 1, 1000)
 			}),
-			OutputSchema: schema[reserveOutput](nil),
+			OutputSchema: schema[reserveOutput](),
 		}, b.inReserveStock(s.reserveStock)),
 		newTool(&mcp.Tool{
 			Name: "start_export",
@@ -70,24 +70,24 @@ func (s *shop) tools(b bugs) []tool {
 				"Returns at once with an export_id for export_status. While an export of the same selection runs or is done, " +
 				"that export is returned and none is started.",
 			Annotations:  &mcp.ToolAnnotations{DestructiveHint: no, IdempotentHint: true},
-			InputSchema:  schema[exportInput](nil),
-			OutputSchema: schema[exportOutput](nil),
+			InputSchema:  input[exportInput](nil),
+			OutputSchema: schema[exportOutput](),
 		}, b.inStartExport(s.startExport)),
 		newTool(&mcp.Tool{
 			Name: "export_status",
 			Description: "Read how an export stands. Use it after start_export, every few seconds, until state is no longer running. " +
 				"Returns the state and, once it is done, the file's rows, bytes and SHA-256.",
 			Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true},
-			InputSchema:  schema[exportStatusInput](nil),
-			OutputSchema: schema[exportOutput](nil),
+			InputSchema:  input[exportStatusInput](nil),
+			OutputSchema: schema[exportOutput](),
 		}, s.exportStatus),
 		newTool(&mcp.Tool{
 			Name: "exports_written",
 			Description: "Count the export files that were written since the server started. Use it to check that a repeated start_export wrote no second file. " +
 				"Returns the number.",
 			Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true},
-			InputSchema:  schema[struct{}](nil),
-			OutputSchema: schema[exportsWrittenOutput](nil),
+			InputSchema:  input[struct{}](nil),
+			OutputSchema: schema[exportsWrittenOutput](),
 		}, s.exportsWritten),
 	}
 }
@@ -99,9 +99,11 @@ func (s *shop) addNote() tool {
 		Name: "add_note",
 		Description: "Put a note on one order. Use it for what the customer said and no field holds. " +
 			"Returns the order's ID and the note.",
-		Annotations:  &mcp.ToolAnnotations{DestructiveHint: no},
-		InputSchema:  schema[noteInput](nil),
-		OutputSchema: schema[noteInput](nil),
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: no},
+		InputSchema: input[noteInput](func(properties map[string]*jsonschema.Schema) {
+			properties["note"].MaxLength = pointer(desk.MaxNote)
+		}),
+		OutputSchema: schema[noteInput](),
 	}, s.note)
 }
 
@@ -194,9 +196,27 @@ var yes, no = pointer(true), pointer(false)
 
 func pointer[T any](v T) *T { return &v }
 
-// schema returns the schema of T after edit, which may be nil, has changed
-// T's properties. Statuses are spelled out as an enum.
-func schema[T any](edit func(properties map[string]*jsonschema.Schema)) *jsonschema.Schema {
+// maxText is how long an argument may be, in characters, unless it says
+// otherwise: the desk remembers some, and repeats others in its answers.
+const maxText = 100
+
+// input returns the schema of T with every text bounded, after edit, which may
+// be nil, has changed the properties.
+func input[T any](edit func(properties map[string]*jsonschema.Schema)) *jsonschema.Schema {
+	s := schema[T]()
+	for _, p := range s.Properties {
+		if p.Type == "string" && p.Enum == nil {
+			p.MaxLength = pointer(maxText)
+		}
+	}
+	if edit != nil {
+		edit(s.Properties)
+	}
+	return s
+}
+
+// schema returns the schema of T, in which statuses are spelled out as an enum.
+func schema[T any]() *jsonschema.Schema {
 	status := &jsonschema.Schema{Type: "string"}
 	for _, s := range desk.Statuses {
 		status.Enum = append(status.Enum, string(s))
@@ -206,9 +226,6 @@ func schema[T any](edit func(properties map[string]*jsonschema.Schema)) *jsonsch
 	})
 	if err != nil {
 		panic("orders: " + err.Error()) // the types above decide, not input
-	}
-	if edit != nil {
-		edit(s.Properties)
 	}
 	return s
 }

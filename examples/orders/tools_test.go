@@ -102,6 +102,8 @@ func TestTools(t *testing.T) {
 				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": -5}, []string{"quantity", "minimum"}},
 				{"search_orders", map[string]any{"limit": 500}, []string{"limit", "maximum", "50"}},
 				{"search_orders", map[string]any{"limit": 0}, []string{"limit", "minimum"}},
+				{"search_orders", map[string]any{"customer": strings.Repeat("x", 101)}, []string{"customer", "maxLength"}},
+				{"get_order", map[string]any{"order_id": strings.Repeat("9", 101)}, []string{"order_id", "maxLength"}},
 				{"search_orders", map[string]any{"status": "lost"}, []string{"status", "enum"}},
 				{"search_orders", map[string]any{"from": "yesterday"}, []string{`"yesterday" is not a day`, "2026-03-14"}},
 				{"search_orders", map[string]any{"from": "2026-02-30"}, []string{"is not a day"}},
@@ -142,7 +144,8 @@ func TestNote(t *testing.T) {
 	note := noteInput{OrderID: "ORD-1", Note: "ring twice"}
 	require.Equal(t, note, callOK[noteInput](t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": "ring twice"}))
 	require.Equal(t, "ring twice", callOK[orderOutput](t, session, "get_order", map[string]any{"order_id": "ORD-1"}).Note)
-	require.Contains(t, callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("x", 501)}), "501 bytes")
+	require.Contains(t, callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("é", 251)}), "502 bytes")
+	require.Contains(t, callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("x", 501)}), "maxLength")
 }
 
 func TestExports(t *testing.T) {

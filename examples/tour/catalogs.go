@@ -163,7 +163,7 @@ func size(t *tour, s *scene) error {
 			return err
 		}
 		ratio := float64(len(endpoints)) / float64(len(tasks))
-		r.expect(len(names) == 7 && ratio > 4 && bytes.Contains(tasks, useIt) && !bytes.Contains(endpoints, useIt),
+		r.expect(len(names) == 7 && ratio > 3 && bytes.Contains(tasks, useIt) && !bytes.Contains(endpoints, useIt),
 			"%d tools: %d bytes. The other list is %.1f times as long, and does not say when to use what.", len(names), len(tasks), ratio)
 		found, err := server.call(t.ctx, "search_orders", map[string]any{"status": "paid", "limit": 1})
 		if err != nil {
