@@ -20,8 +20,8 @@ import (
 
 // Nothing here takes long; what takes longer than this has hung.
 const (
-	callTimeout = 10 * time.Second
-	exitTimeout = 10 * time.Second
+	callTimeout = 30 * time.Second
+	exitTimeout = 30 * time.Second
 )
 
 // A server is one launched process and the client that talks to it: the
