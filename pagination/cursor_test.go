@@ -60,10 +60,15 @@ func TestOneBit(t *testing.T) {
 		plain, failed := k.open(token)
 		require.Equal(t, opened, failed)
 		require.Equal(t, text, string(plain))
-		for i := len(tokenPrefix); i < len(token); i++ { // another prefix is no cursor of ours
+		for i := range len(token) {
 			for bit := range 8 {
 				changed := []byte(token)
 				changed[i] ^= 1 << bit
+				if i < len(tokenPrefix) {
+					require.False(t, isPlaceholder(string(changed)), "it is refused, and not taken for no cursor")
+					require.False(t, strings.HasPrefix(string(changed), tokenPrefix))
+					continue
+				}
 				_, failed := k.open(string(changed))
 				require.NotEqual(t, opened, failed, "byte %d, bit %d", i, bit)
 			}

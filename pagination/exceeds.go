@@ -1,9 +1,11 @@
 package pagination
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"strings"
 )
 
 // exceeds reports whether the JSON of v surely has more than limit bytes. It
@@ -34,7 +36,7 @@ func (s *sizer) value(v reflect.Value, depth int) {
 		s.left -= v.Len()
 		return
 	}
-	if t.Implements(jsonMarshaler) || t.Implements(textMarshaler) {
+	if p := reflect.PointerTo(t); t.Implements(jsonMarshaler) || t.Implements(textMarshaler) || p.Implements(jsonMarshaler) || p.Implements(textMarshaler) {
 		s.left-- // at least one digit; its method is not run for this
 		return
 	}
@@ -66,9 +68,16 @@ func (s *sizer) value(v reflect.Value, depth int) {
 		for i := range v.NumField() {
 			f := t.Field(i)
 			tag := f.Tag.Get("json")
-			if f.IsExported() && tag != "-" && !f.Anonymous {
-				s.value(v.Field(i), depth+1)
+			if !f.IsExported() || tag == "-" || f.Anonymous || s.left < 0 {
+				continue
 			}
+			name, options, _ := strings.Cut(tag, ",")
+			if !strings.Contains(options, "omit") {
+				s.left -= len(cmp.Or(name, f.Name)) + 3 // "":
+			} else if v.Field(i).IsZero() {
+				continue // perhaps left out
+			}
+			s.value(v.Field(i), depth+1)
 		}
 	default:
 		s.left--

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -222,4 +223,16 @@ func TestHints(t *testing.T) {
 		res := callTool(t, mcptest.Connect(t, server, ""), "list", json.RawMessage(tt.arguments))
 		require.Regexp(t, tt.want, mcptest.Text(res), tt.name)
 	}
+}
+
+// TestRefusedWithoutACopy: what is far too large is neither encoded nor read.
+func TestRefusedWithoutACopy(t *testing.T) {
+	value := someOrders(80_000) // 14 MB
+	b := NewBudget(&BudgetOptions{Ceiling: 1 << 20, Observer: observe.Discard})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res := boundBy(t, b, &mcp.CallToolResult{StructuredContent: value})
+	runtime.ReadMemStats(&after)
+	require.True(t, res.IsError)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200_000))
 }

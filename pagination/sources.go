@@ -30,7 +30,7 @@ func Keyset[Q, T, K any](fetch func(ctx context.Context, q Q, after *K, n int) (
 
 // SliceByKey is [Keyset] over rows in memory. all returns the rows that q
 // selects, in any order; the pager sorts a copy by key, which must be unique,
-// and knows the total.
+// the lowest first, and knows the total.
 func SliceByKey[Q, T any, K cmp.Ordered](all func(ctx context.Context, q Q) ([]T, error), key func(T) K, opts *Options) *Pager[Q, T] {
 	return keyset(func(ctx context.Context, q Q, after *K, n int) ([]T, *int, error) {
 		rows, err := all(ctx, q)

@@ -11,8 +11,9 @@ import (
 	"github.com/steadymcp/steady/internal/wire"
 )
 
-// SpillOptions configures what a [Budget] keeps of results that it has cut.
-// The zero value is ready to use.
+// SpillOptions configures what a [Budget] keeps of the results of calls that it
+// has cut: their structured content and text, not images and not resources. The
+// zero value is ready to use.
 type SpillOptions struct {
 	// Bytes is how much is kept in memory at most, of all callers together. If
 	// zero or less, 64 MiB. One caller has at most a quarter of it; the oldest
