@@ -79,7 +79,7 @@ func (c *conn) refuseBatch(elements [][]byte, ln line, reason string) {
 	whole := &rejection{code: jsonrpc.CodeInvalidRequest, reason: reason}
 	answered := false
 	for _, element := range elements {
-		m, r := decodeMessage(element, ln.owned)
+		m, r := decodeMessage(element)
 		switch m := m.(type) {
 		case *jsonrpc.Request:
 			r = &rejection{}
@@ -110,7 +110,7 @@ func (c *conn) acceptBatch(elements [][]byte, ln line) bool {
 	b := new(batch)
 	var messages []jsonrpc.Message
 	for _, element := range elements {
-		m, r := decodeMessage(element, ln.owned)
+		m, r := decodeMessage(element)
 		if r == nil {
 			r = c.admit(m, b)
 		}

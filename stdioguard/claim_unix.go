@@ -38,11 +38,11 @@ func claimStdio(o *Options, report func(observe.Event)) (_ *claim, err error) {
 			_ = c.restore()
 		}
 	}()
-	in, err := c.duplicate(0)
+	in, err := c.duplicate(0, "real stdin")
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.duplicate(1)
+	out, err := c.duplicate(1, "real stdout")
 	if err != nil {
 		return nil, err
 	}
@@ -51,20 +51,20 @@ func claimStdio(o *Options, report func(observe.Event)) (_ *claim, err error) {
 		return nil, err
 	}
 	c.undo = append(c.undo, stdin.Close)
-	c.in, c.out = stdin, sharedOut{os.NewFile(uintptr(out), "real stdout")}
+	c.in, c.out = stdin, sharedOut{out}
 
-	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(null)
+	defer null.Close()
 	if err = c.redirect(0, null, in); err != nil {
 		return nil, err
 	}
 	if direct && !same {
-		err = c.redirect(1, 2, out)
+		err = c.redirectToStderr(out)
 	} else {
-		err = c.pumpUnix(o, out, same, report)
+		err = c.redirectToPump(o, out, same, report)
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func claimStdio(o *Options, report func(observe.Event)) (_ *claim, err error) {
 		report(Late{Unread: unread, Written: written})
 	}
 	var nullStat unix.Stat_t
-	if unix.Fstat(null, &nullStat) == nil && outStat.Mode&unix.S_IFMT == unix.S_IFCHR && outStat.Rdev == nullStat.Rdev {
+	if unix.Stat(os.DevNull, &nullStat) == nil && outStat.Mode&unix.S_IFMT == unix.S_IFCHR && outStat.Rdev == nullStat.Rdev {
 		report(Misplaced{Problem: "standard output is the null device, or was closed: no client will see a reply"})
 	}
 	if same {
@@ -84,38 +84,53 @@ func claimStdio(o *Options, report func(observe.Event)) (_ *claim, err error) {
 	return c, nil
 }
 
-// pumpUnix points descriptor 1 at a pump, and descriptor 2 as well if that is
-// the protocol's stream.
-func (c *claim) pumpUnix(o *Options, out int, same bool, report func(observe.Event)) error {
+// redirectToStderr makes descriptor 1 a duplicate of descriptor 2.
+func (c *claim) redirectToStderr(out *os.File) error {
+	// Not a *os.File of descriptor 2 itself, which would be closed with it.
+	stderr, err := duplicate(2, "real stderr")
+	if err != nil {
+		return err
+	}
+	defer stderr.Close()
+	return c.redirect(1, stderr, out)
+}
+
+// redirectToPump points descriptor 1 at a pump, and descriptor 2 as well if
+// that is the protocol's stream.
+func (c *claim) redirectToPump(o *Options, out *os.File, same bool, report func(observe.Event)) (err error) {
 	from, to, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer to.Close()
-	toFd := int(to.Fd())
+	var sink io.WriteCloser // nil drops everything
+	defer func() {
+		if err != nil {
+			_ = from.Close()
+			if sink != nil {
+				_ = sink.Close()
+			}
+		}
+	}()
 	// The pipe's O_NONBLOCK belongs to the open file and not to the
 	// descriptor: C code and children that inherit it would get EAGAIN.
-	err = unix.SetNonblock(toFd, false)
-	var sink io.WriteCloser
-	if err == nil && !same {
-		var fd int
-		// Not descriptor 2 itself: a *os.File that is collected closes its own.
-		if fd, err = duplicate(2); err == nil {
-			sink = os.NewFile(uintptr(fd), "real stderr")
-		}
-	}
-	if err == nil {
-		err = c.redirect(1, toFd, out)
-	}
-	if err == nil && same {
-		err = c.redirect(2, toFd, out)
-	}
-	if err != nil {
-		_ = from.Close()
-		if sink != nil {
-			_ = sink.Close()
-		}
+	if err = control(to, func(fd int) error { return unix.SetNonblock(fd, false) }); err != nil {
 		return err
+	}
+	if !same {
+		stderr, err := duplicate(2, "real stderr")
+		if err != nil {
+			return err
+		}
+		sink = stderr
+	}
+	if err = c.redirect(1, to, out); err != nil {
+		return err
+	}
+	if same {
+		if err = c.redirect(2, to, out); err != nil {
+			return err
+		}
 	}
 	c.pump = newPump(from, sink, o.Prefix, func(d Diverted) { report(d) })
 	return nil
@@ -123,7 +138,7 @@ func (c *claim) pumpUnix(o *Options, out int, same bool, report func(observe.Eve
 
 // redirect makes fd a duplicate of to, which children inherit, until restore
 // makes it one of back.
-func (c *claim) redirect(fd, to, back int) error {
+func (c *claim) redirect(fd int, to, back *os.File) error {
 	if err := dup2(to, fd); err != nil {
 		return err
 	}
@@ -131,37 +146,51 @@ func (c *claim) redirect(fd, to, back int) error {
 	return nil
 }
 
-func dup2(from, to int) error {
-	for {
-		err := unix.Dup2(from, to)
-		if err == nil {
-			return nil
+func dup2(f *os.File, to int) error {
+	return control(f, func(from int) error {
+		for {
+			err := unix.Dup2(from, to)
+			if err == nil {
+				return nil
+			}
+			if err != unix.EINTR && err != unix.EBUSY {
+				return fmt.Errorf("redirecting descriptor %d: %w", to, err)
+			}
 		}
-		if err != unix.EINTR && err != unix.EBUSY {
-			return fmt.Errorf("redirecting descriptor %d: %w", to, err)
-		}
+	})
+}
+
+// control calls do with the descriptor of f, which is not closed meanwhile.
+// Unlike f.Fd it leaves the descriptor's mode alone.
+func control(f *os.File, do func(fd int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
 	}
+	var doErr error
+	err = conn.Control(func(fd uintptr) { doErr = do(int(fd)) })
+	return errors.Join(err, doErr)
 }
 
 // duplicate returns a private duplicate of fd, which restore closes.
-func (c *claim) duplicate(fd int) (int, error) {
-	n, err := duplicate(fd)
+func (c *claim) duplicate(fd int, name string) (*os.File, error) {
+	f, err := duplicate(fd, name)
 	if err == nil {
-		c.undo = append(c.undo, func() error { return unix.Close(n) })
+		c.undo = append(c.undo, f.Close)
 	}
-	return n, err
+	return f, err
 }
 
 // duplicate returns a private, close-on-exec duplicate of fd.
-func duplicate(fd int) (int, error) {
+func duplicate(fd int, name string) (*os.File, error) {
 	n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, privateFrom)
 	if err == unix.EINVAL || err == unix.EMFILE { // the process may not have that many
 		n, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("duplicating descriptor %d: %w", fd, err)
+		return nil, fmt.Errorf("duplicating descriptor %d: %w", fd, err)
 	}
-	return n, nil
+	return os.NewFile(uintptr(n), name), nil
 }
 
 // isStream reports whether a write to the file may wait for a reader.
@@ -179,66 +208,61 @@ var catchBrokenPipes = sync.OnceFunc(func() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 })
 
-// An interruptible reads a descriptor that must not be put into non-blocking
-// mode, because other processes may share it, and can be closed while it waits.
+// An interruptible reads a file that must not be put into non-blocking mode,
+// because other processes may share it, and can be closed while it waits.
 type interruptible struct {
-	fd     int
-	closed atomic.Bool
-	waker  *os.File // closed to wake Read
-	wake   *os.File
-
-	polling sync.Mutex
+	file    *os.File
+	closed  atomic.Bool
+	wake    *os.File // readable, because its other end is closed, when closed
+	waker   *os.File
+	waiting sync.Mutex
 }
 
-func newInterruptible(fd int) (*interruptible, error) {
+func newInterruptible(f *os.File) (*interruptible, error) {
 	wake, waker, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	return &interruptible{fd: fd, wake: wake, waker: waker}, nil
+	return &interruptible{file: f, wake: wake, waker: waker}, nil
 }
 
 func (r *interruptible) Read(b []byte) (int, error) {
-	for {
-		if err := r.wait(); err != nil {
-			return 0, err
-		}
-		n, err := unix.Read(r.fd, b)
-		switch {
-		case err == unix.EINTR || err == unix.EAGAIN:
-		case err != nil:
-			return 0, fmt.Errorf("reading standard input: %w", err)
-		case n == 0:
-			return 0, io.EOF
-		default:
-			return n, nil
-		}
+	if err := r.wait(); err != nil {
+		return 0, err
 	}
+	return r.file.Read(b)
 }
 
-// wait returns when there is something to read, or cannot be waited for.
+// wait returns when there is something to read, or it cannot be waited for.
 func (r *interruptible) wait() error {
-	r.polling.Lock()
-	defer r.polling.Unlock()
-	for !r.closed.Load() {
-		fds := []unix.PollFd{
-			{Fd: int32(r.fd), Events: unix.POLLIN},
-			{Fd: int32(r.wake.Fd()), Events: unix.POLLIN},
-		}
-		if _, err := unix.Poll(fds, -1); err != unix.EINTR && err != unix.EAGAIN && !r.closed.Load() {
-			return nil
-		}
+	r.waiting.Lock()
+	defer r.waiting.Unlock()
+	if r.closed.Load() {
+		return os.ErrClosed
 	}
-	return os.ErrClosed
+	err := control(r.file, func(file int) error {
+		return control(r.wake, func(wake int) error {
+			fds := []unix.PollFd{{Fd: int32(file), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
+			for {
+				if _, err := unix.Poll(fds, -1); err != unix.EINTR && err != unix.EAGAIN {
+					return nil
+				}
+			}
+		})
+	})
+	if r.closed.Load() {
+		return os.ErrClosed
+	}
+	return err
 }
 
-// Close wakes Read. The descriptor stays open: restoring needs it.
+// Close wakes Read. The file stays open: restoring needs it.
 func (r *interruptible) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
 	err := r.waker.Close()
-	r.polling.Lock()
-	defer r.polling.Unlock()
+	r.waiting.Lock()
+	defer r.waiting.Unlock()
 	return errors.Join(err, r.wake.Close())
 }

@@ -162,7 +162,7 @@ func (c *conn) handleLine(ln line) bool {
 	case ln.text[start] == '[':
 		return c.handleBatch(ln)
 	}
-	m, r := decodeMessage(ln.text, ln.owned)
+	m, r := decodeMessage(ln.text)
 	if r == nil {
 		r = c.admit(m, nil)
 	}

@@ -28,8 +28,8 @@ type rejection struct {
 // decodeMessage decodes one JSON-RPC message (JSON-RPC 2.0, sections 4 and 5;
 // MCP, "Base protocol, Messages"). Exactly one of its results is non-nil.
 //
-// The message keeps parts of b, unless keep is false.
-func decodeMessage(b []byte, keep bool) (jsonrpc.Message, *rejection) {
+// The message keeps no part of b.
+func decodeMessage(b []byte) (jsonrpc.Message, *rejection) {
 	var e envelope
 	if err := scanMembers(b, e.member); err != nil {
 		return nil, reject(b, err)
@@ -58,7 +58,7 @@ func decodeMessage(b []byte, keep bool) (jsonrpc.Message, *rejection) {
 		if !id.IsValid() {
 			return invalid(`a response without an "id"`)
 		}
-		return decodeResponse(id, &e, keep), nil
+		return decodeResponse(id, &e), nil
 	}
 	if e.method == nil {
 		return invalid(`no "method"`)
@@ -66,7 +66,7 @@ func decodeMessage(b []byte, keep bool) (jsonrpc.Message, *rejection) {
 	if e.method[0] != '"' {
 		return invalid(`"method" is not a string`)
 	}
-	return &jsonrpc.Request{ID: id, Method: text(e.method), Params: kept(e.params, keep)}, nil
+	return &jsonrpc.Request{ID: id, Method: text(e.method), Params: bytes.Clone(e.params)}, nil
 }
 
 // reject makes the rejection of a line that is not valid: a syntax error, as
@@ -134,10 +134,10 @@ func (e *envelope) isResponse() bool {
 
 // decodeResponse never fails: an error object of the wrong shape becomes an
 // error that says so, because somebody waits for this response.
-func decodeResponse(id jsonrpc.ID, e *envelope, keep bool) *jsonrpc.Response {
+func decodeResponse(id jsonrpc.ID, e *envelope) *jsonrpc.Response {
 	r := &jsonrpc.Response{ID: id}
 	if e.err == nil || string(e.err) == "null" {
-		r.Result = kept(e.result, keep)
+		r.Result = bytes.Clone(e.result)
 		return r
 	}
 	var wire jsonrpc.Error
@@ -206,11 +206,4 @@ func unescape(inner []byte) string {
 		return ""
 	}
 	return s
-}
-
-func kept(b []byte, keep bool) json.RawMessage {
-	if b == nil || keep {
-		return b
-	}
-	return bytes.Clone(b)
 }

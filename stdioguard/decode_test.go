@@ -69,7 +69,7 @@ func TestDecodeRejects(t *testing.T) {
 		{"a response of another version", `{"id":3,"result":{}}`, -32600, "3", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m, r := decodeMessage([]byte(tt.line), false)
+			m, r := decodeMessage([]byte(tt.line))
 			require.Nil(t, m)
 			require.NotNil(t, r)
 			require.Equal(t, tt.code, r.code, r.reason)
@@ -102,7 +102,7 @@ func TestDecodeAccepts(t *testing.T) {
 		{`{"jsonrpc":"2\u002e0","\u0069d":4,"m\u0065thod":"p\u0069ng","extra":[{}]}`, "ping", int64(4), ""},
 		{`{"jsonrpc":"2.0","id":7,"method":""}`, "", int64(7), ""},
 	} {
-		m, r := decodeMessage([]byte(tt.line), false)
+		m, r := decodeMessage([]byte(tt.line))
 		require.Nil(t, r, tt.line)
 		request := m.(*jsonrpc.Request)
 		require.Equal(t, tt.method, request.Method)
@@ -110,14 +110,14 @@ func TestDecodeAccepts(t *testing.T) {
 		require.Equal(t, tt.params, string(request.Params))
 	}
 
-	m, r := decodeMessage([]byte(`{"jsonrpc":"2.0","id":1,"error":"boom"}`), false)
+	m, r := decodeMessage([]byte(`{"jsonrpc":"2.0","id":1,"error":"boom"}`))
 	require.Nil(t, r)
 	require.Error(t, m.(*jsonrpc.Response).Error, "somebody waits for it")
 }
 
-func TestDecodeKeepsOnlyWhatItMay(t *testing.T) {
+func TestDecodeKeepsNothing(t *testing.T) {
 	b := []byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}`)
-	m, _ := decodeMessage(b, false)
+	m, _ := decodeMessage(b)
 	for i := range b {
 		b[i] = 'x'
 	}
@@ -132,7 +132,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, r := decodeMessage(b, false)
+		m, r := decodeMessage(b)
 		require.NotEqual(t, m == nil, r == nil)
 		if r != nil {
 			require.NoError(t, scanLine(appendRejection(nil, r.id, r.code, r.reason)))
@@ -155,7 +155,7 @@ func FuzzDecode(f *testing.F) {
 			ours = appendResponse(nil, m)
 		}
 		require.NoError(t, scanLine(ours), "%s", ours)
-		again, r := decodeMessage(ours, false)
+		again, r := decodeMessage(ours)
 		require.Nil(t, r, "%s", ours)
 		if request, ok := m.(*jsonrpc.Request); ok {
 			require.Equal(t, request.ID, again.(*jsonrpc.Request).ID)

@@ -121,7 +121,7 @@ func (d *driver) start(revision string) {
 
 func initialize(revision string) string {
 	return `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + revision +
-		`","capabilities":{"roots":{}},"clientInfo":{"name":"driver","version":"1"}}}`
+		`","capabilities":{"elicitation":{}},"clientInfo":{"name":"driver","version":"1"}}}`
 }
 
 // request returns a request with the given id, in JSON.

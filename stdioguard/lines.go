@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-const (
-	readSize = 64 << 10 // what one read of a pipe can return
-	// ownedSize is from where on a line is handed over together with its
-	// buffer, which is cheaper than copying the parameters out of it.
-	ownedSize = 32 << 10
-)
+// readSize is what one read of a pipe can return.
+const readSize = 64 << 10
+
+// keptBuffer bounds the buffers that stay allocated between messages, one for
+// reading and one for writing.
+const keptBuffer = 4 << 20
 
 // A lineReader cuts a stream into lines of bounded length.
 type lineReader struct {
@@ -24,10 +24,8 @@ type lineReader struct {
 
 // A line is one line of the stream, without its LF.
 type line struct {
+	// text is valid until the next call.
 	text []byte
-	// owned says that text may be kept: its buffer is not used again.
-	// Otherwise it is valid until the next call.
-	owned bool
 	// tooLong says that the line passed the limit: size is its length, text
 	// is empty, and sniffed is what is known of it.
 	tooLong bool
@@ -49,13 +47,7 @@ func (l *lineReader) next() (line, error) {
 			}
 			text := l.trimMark(l.buf[l.start:end])
 			ln := line{text: text, size: int64(end - l.start)}
-			if len(text) >= ownedSize {
-				ln.owned = true
-				l.buf = append(make([]byte, 0, readSize), l.buf[end+1:]...)
-				l.start = 0
-			} else {
-				l.start = end + 1
-			}
+			l.start = end + 1
 			return ln, nil
 		}
 		searched = len(l.buf)
@@ -65,8 +57,8 @@ func (l *lineReader) next() (line, error) {
 		if l.err != nil {
 			if l.start < len(l.buf) {
 				text := l.trimMark(l.buf[l.start:])
-				l.buf, l.start = nil, 0
-				return line{text: text, owned: true, size: int64(len(text))}, nil
+				l.start = len(l.buf)
+				return line{text: text, size: int64(len(text))}, nil
 			}
 			return line{}, l.err
 		}
@@ -81,6 +73,9 @@ func (l *lineReader) fill() (moved int) {
 		moved = l.start
 		l.buf = l.buf[:copy(l.buf, l.buf[l.start:])]
 		l.start = 0
+	}
+	if cap(l.buf) > keptBuffer && len(l.buf) < readSize {
+		l.buf = append(make([]byte, 0, 2*readSize), l.buf...) // it held a long line
 	}
 	if cap(l.buf)-len(l.buf) < readSize/2 {
 		l.buf = append(make([]byte, 0, 2*cap(l.buf)+readSize), l.buf...)
@@ -100,10 +95,6 @@ func (l *lineReader) skip() (line, error) {
 			ln.sniffed.feed(rest[:i])
 			ln.size += int64(i)
 			l.start = len(l.buf) - len(rest) + i + 1
-			if cap(l.buf) > 4*readSize {
-				l.buf = append(make([]byte, 0, readSize), l.buf[l.start:]...)
-				l.start = 0
-			}
 			return ln, nil
 		}
 		ln.sniffed.feed(rest)

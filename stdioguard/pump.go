@@ -101,13 +101,14 @@ func (p *pump) put(b []byte) {
 		b = b[i:]
 	}
 	if room := pumpQueue - len(p.queue); len(b) > room {
-		fits := bytes.LastIndexByte(b[:max(room, 0)], '\n') + 1
+		fits := bytes.LastIndexByte(b[:room], '\n') + 1
 		p.queue = append(p.queue, b[:fits]...)
-		if n := len(p.queue); n > 0 && p.queue[n-1] != '\n' {
-			p.queue = append(p.queue, '\n') // the rest of that line is dropped
-		}
-		p.dropping = b[len(b)-1] != '\n'
+		// A line whose rest is dropped is dropped.
+		whole := bytes.LastIndexByte(p.queue, '\n') + 1
+		p.drop(p.queue[whole:])
+		p.queue = p.queue[:whole]
 		p.drop(b[fits:])
+		p.dropping = b[len(b)-1] != '\n'
 		return
 	}
 	p.queue = append(p.queue, b...)
@@ -209,7 +210,7 @@ func (p *pump) take() (to io.WriteCloser, text []byte, dropped int64) {
 	p.more.Broadcast()
 	for {
 		n := bytes.LastIndexByte(p.queue, '\n') + 1
-		if p.partial || p.over || len(p.queue) >= pumpQueue {
+		if p.partial || p.over {
 			n = len(p.queue)
 		}
 		if n > 0 || p.over || p.to == nil {

@@ -13,9 +13,6 @@ import (
 	"github.com/steadymcp/steady/internal/wire"
 )
 
-// keptBuffer bounds the encode buffer that stays allocated between messages.
-const keptBuffer = 1 << 20
-
 // codeRejected is the SDK's "rejected by transport". A Write that fails with
 // it fails alone; with any other error it ends the session.
 const codeRejected = -32005

@@ -79,7 +79,7 @@ func newServer() *mcp.Server {
 		return text(fmt.Sprintf("notified: %v", err)), nil
 	})
 	add("ask", func(ctx context.Context, req *mcp.CallToolRequest, _ script) (*mcp.CallToolResult, error) {
-		_, err := req.Session.ListRoots(ctx, nil)
+		_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "why?"})
 		return text(fmt.Sprintf("asked: %v", err)), nil
 	})
 	add("raw", func(_ context.Context, _ *mcp.CallToolRequest, s script) (*mcp.CallToolResult, error) {
@@ -89,6 +89,12 @@ func newServer() *mcp.Server {
 	})
 	add("fail", func(context.Context, *mcp.CallToolRequest, script) (*mcp.CallToolResult, error) {
 		return nil, errors.New("it failed")
+	})
+	type echoed struct {
+		Text string `json:"text"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "typed"}, func(_ context.Context, _ *mcp.CallToolRequest, in echoed) (*mcp.CallToolResult, echoed, error) {
+		return nil, in, nil
 	})
 	server.AddResource(&mcp.Resource{URI: "test://big", Name: "big"},
 		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/steadymcp/steady/internal/mcptest"
@@ -376,7 +377,7 @@ func TestBounds(t *testing.T) {
 
 // bubble runs f in a synctest bubble with a session, and returns how long the
 // session took from when f returned.
-func bubble(t *testing.T, opts *stdioguard.Options, f func(d *driver, cancel context.CancelCauseFunc)) (took time.Duration, err error, rest []*reply) {
+func bubble(t *testing.T, opts *stdioguard.Options, f func(d *driver, cancel context.CancelCauseFunc)) (took time.Duration, rest []*reply, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		serverIn, in := io.Pipe()
 		out, serverOut := io.Pipe()
@@ -414,7 +415,7 @@ func bubble(t *testing.T, opts *stdioguard.Options, f func(d *driver, cancel con
 		cancel(nil)
 		time.Sleep(time.Hour) // handlers that ignore their contexts
 	})
-	return took, err, rest
+	return took, rest, err
 }
 
 func replyTo(t *testing.T, replies []*reply, id string) *reply {
@@ -430,7 +431,7 @@ func replyTo(t *testing.T, replies []*reply, id string) *reply {
 
 func TestEndOfInput(t *testing.T) {
 	t.Run("replies are written", func(t *testing.T) {
-		took, err, rest := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
+		took, rest, err := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 3000}), d.tool("2", "echo", script{Text: "x"}))
 			require.NoError(t, d.in.Close())
 		})
@@ -440,12 +441,12 @@ func TestEndOfInput(t *testing.T) {
 		require.Equal(t, "x", replyTo(t, rest, "2").text())
 	})
 	t.Run("idle", func(t *testing.T) {
-		took, err, _ := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) { require.NoError(t, d.in.Close()) })
+		took, _, err := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) { require.NoError(t, d.in.Close()) })
 		require.NoError(t, err)
 		require.Zero(t, took)
 	})
 	t.Run("the window is bounded, then there is a cause", func(t *testing.T) {
-		took, err, rest := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
+		took, rest, err := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000}))
 			require.NoError(t, d.in.Close())
 		})
@@ -455,7 +456,7 @@ func TestEndOfInput(t *testing.T) {
 	})
 	t.Run("a deaf handler is left behind", func(t *testing.T) {
 		seen := new(events)
-		took, err, _ := bubble(t, &stdioguard.Options{Observer: seen}, func(d *driver, _ context.CancelCauseFunc) {
+		took, _, err := bubble(t, &stdioguard.Options{Observer: seen}, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000, Deaf: true}))
 			require.NoError(t, d.in.Close())
 		})
@@ -467,7 +468,7 @@ func TestEndOfInput(t *testing.T) {
 		require.Equal(t, 1, e.InFlight)
 	})
 	t.Run("no window", func(t *testing.T) {
-		took, err, rest := bubble(t, &stdioguard.Options{EOFWindow: stdioguard.NoWait}, func(d *driver, _ context.CancelCauseFunc) {
+		took, rest, err := bubble(t, &stdioguard.Options{EOFWindow: stdioguard.NoWait}, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000}))
 			require.NoError(t, d.in.Close())
 		})
@@ -477,7 +478,7 @@ func TestEndOfInput(t *testing.T) {
 		require.Contains(t, replyTo(t, rest, "1").raw, "the session is shutting down")
 	})
 	t.Run("a cancelled request is not waited for", func(t *testing.T) {
-		took, err, _ := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
+		took, _, err := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000, Deaf: true}))
 			d.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 			require.NoError(t, d.in.Close())
@@ -486,9 +487,9 @@ func TestEndOfInput(t *testing.T) {
 		require.Equal(t, stdioguard.DefaultGrace, took)
 	})
 	t.Run("a question fails at once", func(t *testing.T) {
-		took, err, rest := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
+		took, rest, err := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("1", "ask", script{}))
-			require.Equal(t, "roots/list", d.read().Method)
+			require.Equal(t, "elicitation/create", d.read().Method)
 			require.NoError(t, d.in.Close())
 		})
 		require.NoError(t, err)
@@ -496,7 +497,7 @@ func TestEndOfInput(t *testing.T) {
 		require.Contains(t, replyTo(t, rest, "1").text(), "the client has closed its end")
 	})
 	t.Run("a question that comes later fails as well", func(t *testing.T) {
-		_, err, rest := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
+		_, rest, err := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("9", "sleep", script{Ms: 1000}), d.tool("1", "ask", script{}))
 			require.NoError(t, d.in.Close())
 		})
@@ -508,7 +509,7 @@ func TestEndOfInput(t *testing.T) {
 func TestContext(t *testing.T) {
 	cause := errors.New("the lease is lost")
 	t.Run("replies are written, late requests refused", func(t *testing.T) {
-		took, err, rest := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
+		took, rest, err := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 3000}))
 			synctest.Wait()
 			cancel(cause)
@@ -524,19 +525,19 @@ func TestContext(t *testing.T) {
 		require.Equal(t, "slept", replyTo(t, rest, "1").text())
 	})
 	t.Run("a question can still be answered", func(t *testing.T) {
-		_, err, rest := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
+		_, rest, err := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
 			d.send(d.tool("1", "ask", script{}))
 			r := d.read()
 			synctest.Wait()
 			cancel(cause)
 			synctest.Wait()
-			d.send(`{"jsonrpc":"2.0","id":` + string(r.ID) + `,"result":{"roots":[]}}`)
+			d.send(`{"jsonrpc":"2.0","id":` + string(r.ID) + `,"result":{"action":"decline"}}`)
 		})
 		require.NoError(t, err)
 		require.Equal(t, "asked: <nil>", replyTo(t, rest, "1").text())
 	})
 	t.Run("the window is bounded, then there is a cause", func(t *testing.T) {
-		took, err, rest := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
+		took, rest, err := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000}))
 			synctest.Wait()
 			cancel(cause)
@@ -546,7 +547,7 @@ func TestContext(t *testing.T) {
 		require.Contains(t, replyTo(t, rest, "1").text(), "the lease is lost")
 	})
 	t.Run("during the window of the end of input it cancels at once", func(t *testing.T) {
-		took, err, rest := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
+		took, rest, err := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000}))
 			require.NoError(t, d.in.Close())
 			time.Sleep(2 * time.Second)
@@ -558,7 +559,7 @@ func TestContext(t *testing.T) {
 		require.Contains(t, replyTo(t, rest, "1").text(), "the lease is lost")
 	})
 	t.Run("the end of input behind it changes nothing", func(t *testing.T) {
-		took, err, rest := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
+		took, rest, err := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 3000}))
 			synctest.Wait()
 			cancel(cause)
@@ -570,7 +571,7 @@ func TestContext(t *testing.T) {
 		require.Equal(t, "slept", replyTo(t, rest, "1").text())
 	})
 	t.Run("a deaf handler is left behind", func(t *testing.T) {
-		took, err, _ := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
+		took, _, err := bubble(t, nil, func(d *driver, cancel context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000, Deaf: true}))
 			synctest.Wait()
 			cancel(cause)
@@ -665,4 +666,39 @@ func TestOneSession(t *testing.T) {
 	unused := stdioguard.NewTransport(io.NopCloser(strings.NewReader("")), brokenWriter{}, nil)
 	require.NoError(t, unused.Close())
 	require.ErrorContains(t, unused.Serve(t.Context(), newServer()), "closed")
+}
+
+// With the SDK's own Run the end of input drains as well.
+func TestServerRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		serverIn, in := io.Pipe()
+		out, serverOut := io.Pipe()
+		ran := make(chan error, 1)
+		go func() {
+			ran <- newServer().Run(context.Background(), stdioguard.NewTransport(serverIn, serverOut, &stdioguard.Options{Observer: new(events)}))
+		}()
+		d := newDriver(t, in, out)
+		d.start(mcptest.Handshake)
+		d.send(d.tool("1", "sleep", script{Ms: 1000}))
+		require.NoError(t, in.Close())
+		require.Equal(t, "slept", d.wait("1").text())
+		require.NoError(t, <-ran)
+	})
+}
+
+// Requests of sessions on other transports pass through Serve's middleware.
+func TestOtherSessions(t *testing.T) {
+	server := newServer()
+	serverIn, in := io.Pipe()
+	out, serverOut := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- stdioguard.NewTransport(serverIn, serverOut, nil).Serve(t.Context(), server) }()
+	d := newDriver(t, in, out)
+	d.start(mcptest.Handshake)
+	session := mcptest.Connect(t, server, mcptest.Stateless)
+	require.NoError(t, in.Close())
+	require.NoError(t, <-served)
+	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: script{Text: "x"}})
+	require.NoError(t, err)
+	require.Equal(t, "x", mcptest.Text(r))
 }
