@@ -13,7 +13,7 @@ import "context"
 //	}
 //
 // If fn panics, the panic is observed as a handler's would be, by the policy
-// of the [Shape] or [Handler] that ctx came through, and arrives as an error
+// of the [Shape] that ctx came through, and arrives as an error
 // whose text is "internal error" and the incident id; a handler that returns
 // it is answered with the same id. An error that fn returns is only sent. Like
 // every channel's, the value can be received once.

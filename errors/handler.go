@@ -14,7 +14,8 @@ import (
 // Options and leaves to it what it would do anyway, so that both may be used.
 func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
-		p, ctx, at := enter(ctx, req)
+		p, installed := policyOf(ctx)
+		at := call{method: wire.MethodCallTool, req: req, inner: installed}
 		returned := false
 		defer func() {
 			if !returned {
@@ -45,7 +46,8 @@ func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 func HandlerFor[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	untyped := reflect.TypeFor[Out]() == reflect.TypeFor[any]()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
-		p, ctx, at := enter(ctx, req)
+		p, installed := policyOf(ctx)
+		at := call{method: wire.MethodCallTool, req: req, inner: installed}
 		var a *answer
 		returned := false
 		defer func() {
@@ -75,16 +77,6 @@ func HandlerFor[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[I
 		returned = true
 		return res, out, err
 	}
-}
-
-// enter returns what a wrapped handler works with. Its policy goes into ctx for
-// the sake of [Go] and [Answer].
-func enter(ctx context.Context, req *mcp.CallToolRequest) (*policy, context.Context, call) {
-	p, installed := policyOf(ctx)
-	if !installed {
-		ctx = context.WithValue(ctx, policyKey{}, p)
-	}
-	return p, ctx, call{method: wire.MethodCallTool, req: req, inner: installed}
 }
 
 // typed checks what a typed handler returned before the SDK makes one result

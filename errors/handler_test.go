@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,6 +164,27 @@ func TestShapeTwice(t *testing.T) {
 	require.Empty(t, inner.take())
 }
 
+func TestProtocolErrorsAreObservedOnce(t *testing.T) {
+	outcome := func() error { return fmt.Errorf("x: %w", &jsonrpc.Error{Code: -32042, Message: "open the page"}) }
+	seen := &recorder{}
+	opts := &errors.Options{Observer: seen}
+	twice := desk(outcome)
+	twice.AddReceivingMiddleware(errors.Shape(opts), errors.Shape(opts))
+	cs, _ := connect(t, twice, "")
+	for _, h := range handlers {
+		_, err := reach(t, cs, h)
+		require.EqualValues(t, -32042, rpcError(t, err).Code)
+		require.Len(t, seen.take(), 1, h)
+	}
+	both, seen := shaped(wrapped(outcome), nil)
+	cs, _ = connect(t, both, "")
+	for _, h := range tools {
+		_, err := reach(t, cs, h)
+		require.EqualValues(t, -32042, rpcError(t, err).Code)
+		require.Len(t, seen.take(), 1, h)
+	}
+}
+
 // Middleware that drops the context's values must not let an inner policy
 // decide.
 func TestShapeTwiceWithoutContext(t *testing.T) {
@@ -265,6 +288,79 @@ func TestGoJoined(t *testing.T) {
 	require.NoError(t, err)
 	requireToolError(t, r, "internal error (incident ID)", hiddenFacts, "joined")
 	require.Equal(t, []string{"Panicked ID secret", "Hidden ID"}, eventNames(t, seen, wire.last()))
+}
+
+// The failure that a handler makes of a panic in its goroutine is what is shown.
+func TestGoAsCause(t *testing.T) {
+	seen := &recorder{}
+	s := mcptest.Server()
+	mcp.AddTool(s, &mcp.Tool{Name: "typed"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		err := <-errors.Go(ctx, func(context.Context) error { panic("secret") })
+		return nil, nil, errors.Unavailable("no price today").Cause(err)
+	})
+	s.AddReceivingMiddleware(errors.Shape(&errors.Options{Observer: seen}))
+	cs, _ := connect(t, s, "")
+	r, err := reach(t, cs, typedTool)
+	require.NoError(t, err)
+	requireToolError(t, r, "no price today.", `{"kind":"unavailable","retry":"after","incident":"ID"}`, "cause")
+	require.Len(t, seen.take(), 2)
+}
+
+// Other middleware can tell what a result says about its error.
+func TestResultKnowsItsKind(t *testing.T) {
+	var got error
+	s := desk(func() error { return context.DeadlineExceeded })
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if r, ok := res.(*mcp.CallToolResult); ok {
+				got = r.GetError()
+			}
+			return res, err
+		}
+	}, errors.Shape(&errors.Options{Observer: observe.Discard}))
+	cs, _ := connect(t, s, "")
+	for _, h := range tools {
+		_, err := reach(t, cs, h)
+		require.NoError(t, err)
+		require.ErrorIs(t, got, errors.KindTimeout)
+		require.ErrorIs(t, got, context.DeadlineExceeded)
+		require.Equal(t, errors.KindTimeout, errors.KindOf(got))
+		require.NotErrorIs(t, got, errors.KindInternal)
+	}
+}
+
+// Many calls fail in many ways at once, on one session.
+func TestConcurrentCalls(t *testing.T) {
+	shared := errors.Refused("no").Cause(errDriver)
+	var n atomic.Int64
+	s, _ := shaped(desk(func() error {
+		switch n.Add(1) % 5 {
+		case 0:
+			panic(shared)
+		case 1:
+			return shared.Next("wait")
+		case 2:
+			return shared
+		case 3:
+			return errDriver
+		}
+		return nil
+	}), nil)
+	cs, _ := connect(t, s, "")
+	var wg sync.WaitGroup
+	for range 8 {
+		for _, h := range handlers {
+			wg.Go(func() {
+				for range 5 {
+					_, _ = reach(t, cs, h)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	_, err := reach(t, cs, typedTool)
+	require.NoError(t, err)
 }
 
 func TestGoReturns(t *testing.T) {

@@ -1,7 +1,5 @@
 package errors
 
-import stderrors "errors"
-
 // Kind classifies a [Failure] for machines: a client, a dashboard, a test.
 //
 // A Kind is an error so that it can be a target of [Is]. Returned by a handler
@@ -23,20 +21,18 @@ const (
 // Error returns the kind's name.
 func (k Kind) Error() string { return string(k) }
 
-// KindOf returns the kind of the first [Failure] or Kind in err's chain, and
-// "" if there is neither.
+// KindOf returns the kind of the [Failure] or Kind that err would be answered
+// with, and "" if it would be with neither.
 func KindOf(err error) Kind {
-	var f *Failure
-	if stderrors.As(err, &f) {
-		return f.Kind()
+	switch e := explicit(err).(type) {
+	case *Failure:
+		return e.Kind()
+	case *answer:
+		return e.kind
+	case Kind:
+		return e
 	}
-	var a *answer
-	if stderrors.As(err, &a) {
-		return a.kind
-	}
-	var k Kind
-	stderrors.As(err, &k)
-	return k
+	return ""
 }
 
 // usualRetry is the advice of a Failure that gives none of its own.

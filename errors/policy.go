@@ -114,6 +114,9 @@ type answer struct {
 func (a *answer) Error() string { return a.text }
 func (a *answer) Unwrap() error { return a.err }
 
+// Is reports whether target is the answer's [Kind].
+func (a *answer) Is(target error) bool { return a.kind != "" && target == error(a.kind) }
+
 // incident returns the id that the client is given, or "".
 func (a *answer) incident() string {
 	id, _ := a.facts["incident"].(string)
@@ -123,16 +126,6 @@ func (a *answer) incident() string {
 // answer decides what err, which is not nil, becomes, and observes it. It does
 // neither for an error that has been through p before.
 func (p *policy) answer(ctx context.Context, at call, err error) *answer {
-	var done *answer
-	if stderrors.As(err, &done) {
-		if done.by == p || done.by == nil {
-			if err != error(done) { // what stands around it has not been observed
-				p.observe(ctx, Hidden{Method: at.method, Name: at.name(), Incident: done.incident(), Err: err})
-			}
-			return done
-		}
-		err = done.err
-	}
 	if at.arguments != nil {
 		if f := argumentFailure(at.arguments, err); f != nil {
 			return p.failure(ctx, at, f, err)
@@ -147,6 +140,14 @@ func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 		}
 	}
 	switch m := marked.(type) {
+	case *answer:
+		if m.by != nil && m.by != p {
+			return p.answer(ctx, at, m.err)
+		}
+		if err != error(m) { // what stands around it has not been observed
+			p.observe(ctx, Hidden{Method: at.method, Name: at.name(), Incident: m.incident(), Err: err})
+		}
+		return m
 	case *Failure:
 		return p.failure(ctx, at, m, err)
 	case Kind:
@@ -275,7 +276,7 @@ func describe(value any) string {
 func (p *policy) observe(ctx context.Context, e observe.Event) {
 	defer func() {
 		if r := recover(); r != nil {
-			slog.Default().Error("errors.observer_panicked", "event", e.EventName(), "value", describe(r))
+			slog.Default().Error("errors.observer_panicked", "event", e.EventName(), "value", clean(describe(r), maxLogged))
 		}
 	}()
 	p.observer.Observe(ctx, e)
@@ -351,9 +352,9 @@ func vouched(err error) bool {
 	return ok
 }
 
-// explicit returns the first *Failure, *jsonrpc.Error or Kind in err's chain,
-// in the order of Is and As, or nil. What a Failure keeps private is never
-// reached, because the Failure comes first.
+// explicit returns the first *Failure, *jsonrpc.Error, Kind or *answer in err's
+// chain, in the order of Is and As, or nil. What a Failure keeps private is
+// never reached, because the Failure comes first.
 func explicit(err error) error {
 	var found error
 	walk(err, func(err error) step {
@@ -366,8 +367,8 @@ func explicit(err error) error {
 			if e != nil {
 				found = e
 			}
-		case Kind:
-			found = e
+		case Kind, *answer:
+			found = err
 		}
 		if found != nil {
 			return stop
@@ -448,7 +449,7 @@ func timeoutFailure(ctx context.Context, err error, show Visibility) *Failure {
 	if canceled {
 		f = Timeout("the call was cancelled before it finished")
 	}
-	if show != ShowMarked && vouched(err) && err != context.Canceled && err != context.DeadlineExceeded {
+	if (show == ShowEverything || show == ShowAuthored && vouched(err)) && err != context.Canceled && err != context.DeadlineExceeded {
 		f = Timeout("%s", clean(err.Error(), maxPart))
 	}
 	return f.Next("check whether it took effect before calling again")

@@ -52,8 +52,8 @@ func stamp(r *mcp.CallToolResult, text string, facts map[string]any, err error) 
 }
 
 // Answer turns any error into what a handler returns for a tools/call, by the
-// policy of the [Shape] or [Handler] that ctx came through, and by the zero
-// [Options] otherwise: a result, or an error where err's chain holds a
+// policy of the [Shape] that ctx came through, and by the zero [Options]
+// otherwise: a result, or an error where err's chain holds a
 // *jsonrpc.Error. It is for middleware, and for work that outlives its request.
 // It observes err. It returns nil and nil if err is nil. req may be nil.
 func Answer(ctx context.Context, req *mcp.CallToolRequest, err error) (*mcp.CallToolResult, error) {

@@ -135,6 +135,14 @@ func TestSharedResult(t *testing.T) {
 	require.Equal(t, mcp.Meta{"a": 1}, shared.Meta)
 	require.Len(t, shared.Content, 2)
 	require.NotNil(t, shared.StructuredContent)
+
+	shared = &mcp.CallToolResult{Meta: mcp.Meta{"a": 1}}
+	shared.SetError(errors.KindNotFound)
+	res, err = call(t.Context(), "tools/call", &mcp.CallToolRequest{})
+	require.NoError(t, err)
+	require.Contains(t, res.GetMeta(), "steady/error")
+	require.Contains(t, res.GetMeta(), "a")
+	require.Equal(t, mcp.Meta{"a": 1}, shared.Meta)
 }
 
 // A result that asks for input has no content, and must stay so.
@@ -338,21 +346,25 @@ func TestTypedToolSchemas(t *testing.T) {
 		T time.Time `json:"t,omitzero"`
 	}
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":3}}}`)
-	s := mcptest.Server()
-	mcp.AddTool(s, &mcp.Tool{Name: "in"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
-		return nil, nil, nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "out", OutputSchema: schema}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, output, error) {
-		return nil, output{N: 40415}, nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "nan"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, float64, error) {
-		return nil, math.NaN(), nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "own"}, func(_ context.Context, _ *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
-		var upstream struct{ N int }
-		return nil, nil, json.Unmarshal([]byte(`{"n":"x"}`), &upstream)
-	})
-	s, seen := shaped(s, &errors.Options{Show: errors.ShowMarked})
+	server := func() *mcp.Server {
+		s := mcptest.Server()
+		mcp.AddTool(s, &mcp.Tool{Name: "in"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
+			return nil, nil, nil
+		})
+		mcp.AddTool(s, &mcp.Tool{Name: "out", OutputSchema: schema}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, output, error) {
+			return nil, output{N: 40415}, nil
+		})
+		mcp.AddTool(s, &mcp.Tool{Name: "nan"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, float64, error) {
+			return nil, math.NaN(), nil
+		})
+		mcp.AddTool(s, &mcp.Tool{Name: "own"}, func(_ context.Context, _ *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
+			var upstream struct {
+				N int `json:"n"`
+			}
+			return nil, nil, json.Unmarshal([]byte(`{"n":"x"}`), &upstream)
+		})
+		return s
+	}
 
 	const invalid = `{"kind":"invalid_input","retry":"changed"}`
 	const invalidHidden = `{"kind":"invalid_input","retry":"changed","incident":"ID"}`
@@ -374,13 +386,16 @@ func TestTypedToolSchemas(t *testing.T) {
 		{"own", map[string]any{"n": 1}, "internal error (incident ID)", hiddenFacts},
 	} {
 		for _, revision := range mcptest.Revisions {
-			cs, wire := connect(t, s, revision)
-			r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: test.tool, Arguments: test.args})
-			require.NoError(t, err)
-			requireToolError(t, r, test.text, test.facts, test.tool)
-			require.NotContains(t, wire.last(), "Go ")
-			require.NotContains(t, wire.last(), "40415")
-			require.Len(t, seen.take(), 1)
+			for _, show := range []errors.Visibility{errors.ShowAuthored, errors.ShowMarked} {
+				s, seen := shaped(server(), &errors.Options{Show: show})
+				cs, wire := connect(t, s, revision)
+				r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: test.tool, Arguments: test.args})
+				require.NoError(t, err)
+				requireToolError(t, r, test.text, test.facts, test.tool)
+				require.NotContains(t, wire.last(), "Go ")
+				require.NotContains(t, wire.last(), "40415")
+				require.Len(t, seen.take(), 1)
+			}
 		}
 	}
 }

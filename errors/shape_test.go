@@ -401,6 +401,7 @@ func TestProtocolErrors(t *testing.T) {
 		}, -32602, "invalid params: missing ref", `{"why":"because"}`},
 		{"wrapped by somebody else", func() error { return &fs.PathError{Op: "open", Path: "/x", Err: bare} }, -32042, "open https://***@host", `{"why":"because"}`},
 		{"joined", func() error { return errors.Join(errDriver, bare) }, -32042, "open https://***@host", `{"why":"because"}`},
+		{"joined to a failure", func() error { return errors.Join(bare, errors.Invalid("n is odd").Cause(errDriver)) }, -32042, "open https://***@host\nn is odd.", `{"why":"because"}`},
 		{"without a code", func() error { return &jsonrpc.Error{Message: "x"} }, -32603, "x", ""},
 		{"data that is no JSON", func() error {
 			return &jsonrpc.Error{Code: -32000, Message: "x", Data: json.RawMessage(`{"uri":"\x01"}`)}
@@ -433,7 +434,7 @@ func TestContentBesideAnError(t *testing.T) {
 	s := mcptest.Server()
 	s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var r mcp.CallToolResult
-		r.Content = []mcp.Content{&mcp.TextContent{Text: "try https://u:p@host later"}, nil}
+		r.Content = []mcp.Content{&mcp.TextContent{Text: "try https://u:p@host later"}}
 		r.SetError(errDriver)
 		return &r, nil
 	})
