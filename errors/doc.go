@@ -50,8 +50,8 @@
 // returned. It is observed as a panic all the same. http.ErrAbortHandler and
 // its like have no special meaning here and are reported like any other.
 //
-// Three things no recover can catch: a goroutine that a handler starts (use
-// [Go]), runtime.Goexit, which ends the request without an answer (it is
+// Three things no recover can catch: a panic in a goroutine that a handler
+// starts (use [Go]), runtime.Goexit, which ends the request without an answer (it is
 // observed; do not call t.FailNow in a handler), and what the Go runtime
 // itself declares fatal: concurrent map writes, a stack that overflows, memory
 // that runs out, a signal from C.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"reflect"
 	"runtime/debug"
 	"strings"
 
@@ -86,19 +85,6 @@ func policyOf(ctx context.Context) (p *policy, installed bool) {
 	}
 	return defaultPolicy, false
 }
-
-// Public vouches for err: its text, and that of everything it wraps, may be
-// shown to clients. It returns nil if err is nil.
-func Public(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &public{err}
-}
-
-type public struct{ error }
-
-func (p *public) Unwrap() error { return p.error }
 
 // An answer is an error that has been through a policy. It holds what the
 // client gets and, for the operator, what that was made from.
@@ -308,122 +294,6 @@ func publicText(err error) string {
 	}
 	return "internal error"
 }
-
-// plainTypes are the types of errors that carry nothing but the text that the
-// caller of New, Join or fmt.Errorf wrote. They are unexported, so that real
-// values have to stand for them. The context package's errors are there because
-// their texts are known.
-var plainTypes = func() map[reflect.Type]bool {
-	leaf := stderrors.New("leaf")
-	types := map[reflect.Type]bool{}
-	for _, err := range []error{
-		leaf,
-		fmt.Errorf("%d", 1),
-		fmt.Errorf("%w", leaf),
-		fmt.Errorf("%w %w", leaf, leaf),
-		stderrors.Join(leaf, leaf),
-		context.Canceled,
-		context.DeadlineExceeded,
-	} {
-		types[reflect.TypeOf(err)] = true
-	}
-	return types
-}()
-
-// vouched reports whether every error in err's chain is one whose text its
-// author meant to be read.
-func vouched(err error) bool {
-	ok := true
-	walk(err, func(err error) step {
-		switch e := err.(type) {
-		case *public, *jsonrpc.Error, Kind:
-			return skip
-		case *Failure:
-			if e != nil {
-				return skip
-			}
-		}
-		if plainTypes[reflect.TypeOf(err)] {
-			return descend
-		}
-		ok = false
-		return stop
-	})
-	return ok
-}
-
-// explicit returns the first *Failure, *jsonrpc.Error, Kind or *answer in err's
-// chain, in the order of Is and As, or nil. What a Failure keeps private is
-// never reached, because the Failure comes first.
-func explicit(err error) error {
-	var found error
-	walk(err, func(err error) step {
-		switch e := err.(type) {
-		case *Failure:
-			if e != nil {
-				found = e
-			}
-		case *jsonrpc.Error:
-			if e != nil {
-				found = e
-			}
-		case Kind, *answer:
-			found = err
-		}
-		if found != nil {
-			return stop
-		}
-		return descend
-	})
-	return found
-}
-
-type step int
-
-const (
-	descend step = iota
-	skip         // do not look at what this error wraps
-	stop
-)
-
-// walk visits err's chain depth first. A chain that is deeper or wider than
-// any real one ends the walk with a visit to an error of a type that nobody
-// vouches for.
-func walk(err error, visit func(error) step) {
-	left := 1000
-	var down func(error) bool
-	down = func(err error) bool {
-		if err == nil {
-			return true
-		}
-		if left--; left < 0 {
-			visit(endless{})
-			return false
-		}
-		switch visit(err) {
-		case stop:
-			return false
-		case skip:
-			return true
-		}
-		switch e := err.(type) {
-		case interface{ Unwrap() error }:
-			return down(e.Unwrap())
-		case interface{ Unwrap() []error }:
-			for _, err := range e.Unwrap() {
-				if !down(err) {
-					return false
-				}
-			}
-		}
-		return true
-	}
-	down(err)
-}
-
-type endless struct{}
-
-func (endless) Error() string { return "the chain of errors does not end" }
 
 // translated keeps the error that Options.Translate was given beside what it
 // returned.
