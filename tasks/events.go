@@ -67,9 +67,9 @@ func (e Panicked) LogValue() slog.Value {
 		slog.Any("value", e.Value), slog.String("stack", e.Stack))
 }
 
-// Dropped is observed when a handler ended after its task had: the result came
-// after a cancellation, after the maximum run time, or after the record had
-// expired or been given to another run.
+// Dropped is observed when a handler succeeded after its task had ended: the
+// result came after a cancellation, after the maximum run time, or after the
+// record had expired or been given to another run.
 type Dropped struct {
 	Task, Tool string
 	Reason     string

@@ -103,15 +103,16 @@ func (m *Manager) callUnknown(ctx context.Context, next mcp.MethodHandler, req *
 	case policy := <-r.entry.policy:
 		unlink()
 		started := false
-		res, err := m.serve(ctx, r, policy, func() {
+		defer func() {
+			if !started {
+				r.entry.verdict <- errNotRun
+				r.cancel(nil)
+			}
+		}()
+		return m.serve(ctx, r, policy, func() {
 			started = true
 			r.entry.verdict <- nil
 			go r.conclude(func() outcome { return r.rounds(<-first) })
 		})
-		if !started {
-			r.entry.verdict <- errNotRun
-			r.cancel(nil)
-		}
-		return res, err
 	}
 }

@@ -378,3 +378,14 @@ func TestTheRevisionWithAHandshakeHasNoTasks(t *testing.T) {
 	_, err = x.Resume(t.Context(), cs, "any")
 	require.ErrorContains(t, err, "method not found")
 }
+
+// raw returns the response as it is on the wire.
+func (c *wireClient) raw(method string, params map[string]any) string {
+	c.t.Helper()
+	resp, err := http.DefaultClient.Do(c.request(c.t.Context(), method, params, nil))
+	require.NoError(c.t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(c.t, err)
+	return string(body)
+}

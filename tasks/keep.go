@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/steadymcp/steady/errors"
 )
 
 const (
@@ -17,27 +19,28 @@ const (
 // keep starts the housekeeping with the first call. The first beat is done
 // before keep returns, so that every record has a worker that is known.
 func (m *Manager) keep() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stop != nil || m.stopped {
-		return
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	m.stop = stop
-	m.beat(ctx)
-	m.others.Go(func() {
-		tick := time.NewTicker(beatEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				m.beat(ctx)
-				m.reap(ctx)
-				m.sweep(ctx)
-			case <-ctx.Done():
-				return
+	m.keeping.Do(func() {
+		ctx, stop := context.WithCancel(context.Background())
+		m.mu.Lock()
+		m.stop = stop
+		m.mu.Unlock()
+		first, cancel := context.WithTimeout(ctx, beatEvery)
+		m.beat(first)
+		cancel()
+		m.background(func() {
+			tick := time.NewTicker(beatEvery)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					m.beat(ctx)
+					m.reap(ctx)
+					m.sweep(ctx)
+				case <-ctx.Done():
+					return
+				}
 			}
-		}
+		})
 	})
 }
 
@@ -127,7 +130,7 @@ func (m *Manager) runAgain(ctx context.Context, rr *rerunner, rec Record) {
 	}
 	if err != nil {
 		r.req = req
-		r.fail(err, outcomeUnknown)
+		r.fail(err, outcomeUnknown, errors.Unavailable("%s cannot be started again", rec.Tool))
 		return
 	}
 	r.req, r.lent, r.giveBack = req, req.Session, giveBack

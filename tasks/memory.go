@@ -15,6 +15,9 @@ import (
 type MemoryOptions struct {
 	// MaxTasks bounds how many tasks are kept, running and ended. If zero, 20,000.
 	MaxTasks int
+	// MaxPerOwner bounds how many of them belong to one principal, so that one
+	// cannot take the room of all. If zero, a quarter of MaxTasks.
+	MaxPerOwner int
 	// MaxBytes bounds the memory for their arguments, results and inputs, in
 	// bytes. If zero, 256 MiB.
 	MaxBytes int
@@ -31,6 +34,7 @@ type MemoryStore struct {
 	bytes    int
 	held     map[heldKey]string             // key or identity -> id; may be stale, the record decides
 	running  map[string]map[string]struct{} // owner -> ids of tasks that are not terminal
+	owned    map[string]int                 // tasks by owner
 	expiring expiryHeap
 	workers  map[string]*memoryWorker
 }
@@ -61,12 +65,14 @@ func NewMemoryStore(opts *MemoryOptions) *MemoryStore {
 		tasks:   map[string]*memoryTask{},
 		held:    map[heldKey]string{},
 		running: map[string]map[string]struct{}{},
+		owned:   map[string]int{},
 		workers: map[string]*memoryWorker{},
 	}
 	if opts != nil {
 		s.opts = *opts
 	}
 	s.opts.MaxTasks = cmp.Or(s.opts.MaxTasks, 20_000)
+	s.opts.MaxPerOwner = cmp.Or(s.opts.MaxPerOwner, max(1, s.opts.MaxTasks/4))
 	s.opts.MaxBytes = cmp.Or(s.opts.MaxBytes, 256<<20)
 	return s
 }
@@ -83,7 +89,7 @@ func (s *MemoryStore) Create(_ context.Context, now time.Time, r Record) (Record
 	}
 	s.sweep(now, 8) // keeps a busy store from growing between sweeps
 	size := r.size()
-	if len(s.tasks) >= s.opts.MaxTasks || s.bytes+size > s.opts.MaxBytes {
+	if len(s.tasks) >= s.opts.MaxTasks || s.owned[r.Owner] >= s.opts.MaxPerOwner || s.bytes+size > s.opts.MaxBytes {
 		return Record{}, false, ErrFull
 	}
 	if _, taken := s.tasks[r.ID]; taken {
@@ -92,6 +98,7 @@ func (s *MemoryStore) Create(_ context.Context, now time.Time, r Record) (Record
 	r.Version, r.UpdatedAt = 1, now
 	t := &memoryTask{}
 	s.tasks[r.ID] = t
+	s.owned[r.Owner]++
 	s.put(now, t, r, size)
 	return r.clone(), true, nil
 }
@@ -226,6 +233,9 @@ func (s *MemoryStore) remove(t *memoryTask) {
 	r := &t.rec
 	delete(s.tasks, r.ID)
 	s.bytes -= t.size
+	if s.owned[r.Owner]--; s.owned[r.Owner] == 0 {
+		delete(s.owned, r.Owner)
+	}
 	for _, k := range []heldKey{{r.Owner, r.Tool, false, r.Key}, {r.Owner, r.Tool, true, r.Identity}} {
 		if s.held[k] == r.ID {
 			delete(s.held, k)

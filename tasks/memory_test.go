@@ -23,7 +23,7 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	}
 	now := time.Now()
 
-	s := tasks.NewMemoryStore(&tasks.MemoryOptions{MaxTasks: 2})
+	s := tasks.NewMemoryStore(&tasks.MemoryOptions{MaxTasks: 2, MaxPerOwner: 2})
 	for i := range 2 {
 		_, _, err := s.Create(t.Context(), now, record(i, 0))
 		require.NoError(t, err)
@@ -39,6 +39,16 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	require.ErrorIs(t, err, tasks.ErrFull, "a task is kept for its time to live")
 	_, _, err = s.Create(t.Context(), now.Add(time.Second), record(2, 0))
 	require.NoError(t, err, "creating sweeps")
+
+	s = tasks.NewMemoryStore(&tasks.MemoryOptions{MaxPerOwner: 1})
+	_, _, err = s.Create(t.Context(), now, record(0, 0))
+	require.NoError(t, err)
+	_, _, err = s.Create(t.Context(), now, record(1, 0))
+	require.ErrorIs(t, err, tasks.ErrFull)
+	other := record(1, 0)
+	other.Owner = "p"
+	_, _, err = s.Create(t.Context(), now, other)
+	require.NoError(t, err, "another owner has room")
 
 	s = tasks.NewMemoryStore(&tasks.MemoryOptions{MaxBytes: 100_000})
 	_, _, err = s.Create(t.Context(), now, record(0, 50_000))

@@ -57,6 +57,7 @@ type run struct {
 	settle  sync.Once
 	out     outcome // valid once settled
 
+	handedOver atomic.Bool
 	progressed atomic.Int64 // when Progress last wrote, in Unix nanoseconds
 }
 
@@ -166,7 +167,7 @@ func (r *run) begin() error {
 	}
 	r.limit = time.AfterFunc(r.policy.MaxRun, func() {
 		r.fail(errMaxRun, fmt.Sprintf("The work was stopped: it took longer than %v. "+
-			"Part of it may have been done: check before you start it again.", r.policy.MaxRun))
+			"Part of it may have been done: check before you start it again.", r.policy.MaxRun), errors.Timeout("%s did not end in time", r.tool))
 	})
 	return nil
 }
@@ -253,6 +254,9 @@ func (r *run) finish(out outcome) {
 		return
 	}
 	e := r.ending(out)
+	if r.handedOver.Load() && e.status != Completed {
+		return
+	}
 	dropped := ""
 	rec, err := r.m.persist(r.ctx, r.id, func(rec *Record, now time.Time) error {
 		dropped = ""
@@ -283,6 +287,7 @@ func (r *run) finish(out outcome) {
 		dropped = "another run has taken over"
 	}
 	switch {
+	case dropped != "" && (e.status != Completed || e.toolError): // it was told to stop, and did
 	case dropped != "":
 		r.m.observer.Observe(r.ctx, Dropped{Task: r.id, Tool: r.tool, Reason: dropped})
 	case err != nil:
@@ -304,16 +309,25 @@ func (r *run) decide(out outcome) {
 
 // fail ends the task although its body still runs, and tells the body. The key
 // and the identity stay held until the body has returned, so that a second run
-// does not start beside it.
-func (r *run) fail(cause error, message string) {
+// does not start beside it. A caller that still waits gets f with message as its
+// reason: the outcome is not known, so it must not just try again.
+func (r *run) fail(cause error, message string, f *errors.Failure) {
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: message}, cause: cause}
-	r.end(e, outcome{err: errInternal(message)})
+	r.end(e, outcome{res: f.Because("%s", message).DoNotRetry().Result(r.req)})
 }
 
 // abort is fail for a cancellation.
 func (r *run) abort(message string) {
-	e := ending{status: Cancelled, message: message}
+	e := ending{status: Cancelled, message: message, cause: errCancelled}
 	r.end(e, outcome{res: errors.Refused("the call was cancelled").Because("%s", message).Result(r.req)})
+}
+
+// handOver stops the body and leaves the record as it is, for another process
+// to take over.
+func (r *run) handOver() {
+	r.handedOver.Store(true)
+	r.decide(outcome{res: errors.Unavailable("the server is shutting down").RetryAfter(lease).Result(r.req)})
+	r.cancel(errClosing)
 }
 
 func (r *run) end(e ending, out outcome) {
@@ -331,9 +345,6 @@ func (r *run) end(e ending, out outcome) {
 		r.m.observer.Observe(r.ctx, Ended{Task: r.id, Tool: r.tool, Status: rec.Status, Ran: rec.UpdatedAt.Sub(rec.CreatedAt), Cause: e.cause})
 	}
 	r.decide(out)
-	if e.cause == nil {
-		e.cause = errCancelled
-	}
 	r.cancel(e.cause)
 }
 

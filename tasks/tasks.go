@@ -3,7 +3,7 @@ package tasks
 import (
 	"context"
 	"crypto/rand"
-	"errors"
+	stderrors "errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/observe"
 )
 
@@ -92,6 +93,7 @@ type Manager struct {
 	stopped bool          // no more background work
 	stop    context.CancelFunc
 	others  sync.WaitGroup // background work
+	keeping sync.Once
 }
 
 // New returns a Manager. A nil opts means the zero Options.
@@ -123,7 +125,7 @@ func New(opts *Options) *Manager {
 }
 
 // errClosing is the cause with which work is cancelled by Close.
-var errClosing = errors.New("tasks: the server is shutting down")
+var errClosing = stderrors.New("tasks: the server is shutting down")
 
 // An AbandonedError lists the tasks whose handlers had not returned when
 // [Manager.Close] gave up.
@@ -138,7 +140,8 @@ func (e *AbandonedError) Error() string {
 // Close refuses new calls and waits for the running ones. When ctx is done it
 // cancels those that are left, records that their outcome is unknown, gives
 // their handlers one second to return, and reports those that did not with an
-// [AbandonedError].
+// [AbandonedError]. Work that may run again is not recorded as ended: another
+// process that shares the store takes it over.
 //
 // Close may be called many times; every call waits.
 func (m *Manager) Close(ctx context.Context) error {
@@ -179,7 +182,11 @@ func (m *Manager) background(f func()) {
 // abandon cancels what runs and waits a little for it.
 func (m *Manager) abandon() error {
 	for _, r := range m.running() {
-		r.fail(errClosing, outcomeUnknown)
+		if r.policy.RunAgain {
+			r.handOver()
+		} else {
+			r.fail(errClosing, outcomeUnknown, errors.Unavailable("the server is shutting down"))
+		}
 	}
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()

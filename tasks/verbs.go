@@ -27,20 +27,21 @@ func (m *Manager) verb(ctx context.Context, method string, req mcp.Request) (mcp
 		return nil, err
 	}
 	switch req := req.(type) {
-	case *mcp.ServerRequest[*updateParams]:
-		_, err := m.deliver(ctx, rec.ID, req.Params.InputResponses)
-		if err != nil && !stderrors.Is(err, errEnded) && !stderrors.Is(err, errNoAnswer) {
-			return nil, m.publicError(ctx, method, id, err)
-		}
-		return &ackResult{ResultType: resultComplete}, nil
-	case *mcp.ServerRequest[*cancelParams]:
-		if _, err := m.cancel(ctx, rec.ID); err != nil {
-			return nil, m.publicError(ctx, method, id, err)
-		}
-		return &ackResult{ResultType: resultComplete}, nil
-	default:
+	case *mcp.ServerRequest[*getParams]:
 		return &getResult{ResultType: resultComplete, detailedTask: rec.detailed(time.Now())}, nil
+	case *mcp.ServerRequest[*updateParams]:
+		if !rec.Status.Terminal() {
+			_, err = m.deliver(ctx, rec.ID, req.Params.InputResponses)
+		}
+	case *mcp.ServerRequest[*cancelParams]:
+		if !rec.Status.Terminal() {
+			_, err = m.cancel(ctx, rec.ID)
+		}
 	}
+	if err != nil && !stderrors.Is(err, errEnded) && !stderrors.Is(err, errNoAnswer) {
+		return nil, m.publicError(ctx, method, id, err)
+	}
+	return &ackResult{ResultType: resultComplete}, nil
 }
 
 // verbTarget returns the handle that a request is about. Requests without
@@ -157,7 +158,7 @@ func (m *Manager) cancel(ctx context.Context, id string) (Record, error) {
 	switch {
 	case err == nil:
 		m.observer.Observe(ctx, Ended{Task: rec.ID, Tool: rec.Tool, Status: rec.Status, Ran: rec.UpdatedAt.Sub(rec.CreatedAt)})
-	case stderrors.Is(err, errEnded), stderrors.Is(err, ErrNotFound): // or lost in a restart
+	case stderrors.Is(err, errEnded):
 		err = nil
 	}
 	return rec, err
