@@ -52,7 +52,7 @@ func fillValue(t reflect.Type, schema *document, depth int) func(reflect.Value) 
 	case reflect.Struct:
 		return fillStruct(t, schema, depth)
 	case reflect.Slice:
-		if schema.get("type").string() == "array" && t.Elem().Kind() != reflect.Uint8 {
+		if schema.get("type").string() == "array" {
 			return func(v reflect.Value) {
 				if v.IsNil() && v.CanSet() {
 					v.Set(reflect.MakeSlice(t, 0, 0))

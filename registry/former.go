@@ -150,25 +150,27 @@ func (o *otherName) farewell() *errors.Failure {
 
 // disclose says in a result that the call used another name.
 func (o *otherName) disclose(res mcp.Result) mcp.Result {
-	r, ok := res.(*mcp.CallToolResult)
-	if !ok || r == nil {
-		// A task, or another middleware's result: this call's own, so there is
-		// no second reader who would mind.
-		if !ok {
-			meta := maps.Clone(res.GetMeta())
-			if meta == nil {
-				meta = map[string]any{}
-			}
-			meta[wire.MetaRegistry] = o.about
-			res.SetMeta(meta)
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		if r == nil {
+			return res
 		}
+		r = wire.WithMeta(r, wire.MetaRegistry, o.about)
+		if o.notice != "" && r.InputRequests == nil {
+			r.Content = append(slices.Clip(r.Content), &mcp.TextContent{Text: "Note: " + o.notice})
+		}
+		return r
+	default:
+		// A task, or another layer's result: this call's own, so nobody else
+		// reads it.
+		meta := maps.Clone(res.GetMeta())
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta[wire.MetaRegistry] = o.about
+		res.SetMeta(meta)
 		return res
 	}
-	r = wire.WithMeta(r, wire.MetaRegistry, o.about)
-	if o.notice != "" && r.InputRequests == nil {
-		r.Content = append(r.Content[:len(r.Content):len(r.Content)], &mcp.TextContent{Text: "Note: " + o.notice})
-	}
-	return r
 }
 
 // apply turns the arguments of the former tool into those of the present one.

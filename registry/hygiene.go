@@ -268,7 +268,7 @@ func (c *cleaner) dropNullBranch(s *document) bool {
 			continue
 		}
 		null := slices.IndexFunc(branches.members, func(b *document) bool {
-			return len(b.keys) == 1 && b.get("type").string() == "null"
+			return b.get("type").string() == "null"
 		})
 		if null < 0 || !branches.members[1-null].isObject() {
 			continue

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -134,6 +136,27 @@ func TestInliningIsBounded(t *testing.T) {
 	require.NotZero(t, lost)
 	require.True(t, d.has("$defs"), "references were kept, so what they point at must be")
 	require.Less(t, len(d.bytes()), 1<<20)
+}
+
+func TestServersAreForgotten(t *testing.T) {
+	t.Parallel()
+	r := New(nil, nil)
+	for range 10 {
+		r.Install(mcp.NewServer(&mcp.Implementation{Name: "s"}, nil))
+	}
+	count := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.servers)
+	}
+	for range 100 {
+		if count() == 0 {
+			return
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	require.Zero(t, count())
 }
 
 // FuzzClean feeds arbitrary schemas, as those of a server that is proxied. What

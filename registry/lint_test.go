@@ -251,6 +251,14 @@ func TestLintCatalog(t *testing.T) {
 	require.NotContains(t, ruleIDs(lint(t, catalogOf(endpoints[:8]...), nil)), "warning catalog-crud")
 }
 
+// What is inside of a referenced schema is not reported again.
+func TestNestedReferencesAreOneFinding(t *testing.T) {
+	t.Parallel()
+	r := lint(t, catalogOf(with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},
+		"$defs":{"A":{"type":"object","properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"type":"string"}}}}`)), nil)
+	require.Len(t, r.Findings, 1)
+}
+
 func TestExceptions(t *testing.T) {
 	t.Parallel()
 	p := registry.Generic()

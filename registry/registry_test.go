@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -276,7 +277,8 @@ func TestBadCursor(t *testing.T) {
 	addRaw(t, registry.New(server, quiet()), "a")
 	for _, revision := range mcptest.Revisions {
 		cs := mcptest.Connect(t, server, revision)
-		for _, cursor := range []string{"x", "!!", strings.Repeat("A", 5000), "MTotMTowOg"} {
+		for _, cursor := range []string{"x", "!!", strings.Repeat("A", 5000), "MTotMTowOg",
+			base64.RawURLEncoding.EncodeToString([]byte("1:0:0:" + strings.Repeat("a", 5000)))} {
 			_, err := cs.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: cursor})
 			var werr *jsonrpc.Error
 			require.ErrorAs(t, err, &werr, cursor)

@@ -444,3 +444,38 @@ func FuzzFormerArguments(f *testing.F) {
 		}
 	})
 }
+
+// ownResult is another middleware's answer to tools/call.
+type ownResult struct{ mcp.ResultBase }
+
+// What asks for input has no content, and what another layer answers (a task,
+// say) has only _meta to disclose in.
+func TestDisclosureInOtherResults(t *testing.T) {
+	t.Parallel()
+	var answer mcp.Result
+	var chain mcp.MethodHandler
+	server := mcptest.Server()
+	server.AddReceivingMiddleware(func(mcp.MethodHandler) mcp.MethodHandler {
+		return func(context.Context, string, mcp.Request) (mcp.Result, error) { return answer, nil }
+	})
+	r := registry.New(server, quiet())
+	require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: "f"}, raw, registry.Renamed("g", "")))
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { chain = next; return next })
+	ask := func() mcp.Result {
+		res, err := chain(t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "g"}})
+		require.NoError(t, err)
+		return res
+	}
+
+	answer = &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "sure?"}}}
+	res := ask()
+	require.Empty(t, res.(*mcp.CallToolResult).Content)
+	require.Contains(t, res.GetMeta(), wire.MetaRegistry)
+	require.NotContains(t, answer.GetMeta(), wire.MetaRegistry, "the handler's own result is not changed")
+
+	answer = &ownResult{}
+	require.Contains(t, ask().GetMeta(), wire.MetaRegistry)
+
+	answer = (*mcp.CallToolResult)(nil)
+	require.Nil(t, ask())
+}
