@@ -137,4 +137,3 @@ func walk(err error, visit func(error) step) {
 type endless struct{}
 
 func (endless) Error() string { return "the chain of errors does not end" }
-

@@ -301,7 +301,8 @@ func TestOtherMethodsPass(t *testing.T) {
 }
 
 // What the SDK answers by itself stays what it is, except that a peer cannot end
-// its session with it.
+// its session with it. (That a name which is hidden from a caller is answered
+// like an unknown one, B130, is up to whoever hides it.)
 func TestSDKErrors(t *testing.T) {
 	for _, revision := range mcptest.Revisions {
 		s, _ := shaped(desk(func() error { return nil }), nil)
@@ -309,7 +310,7 @@ func TestSDKErrors(t *testing.T) {
 
 		_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "nope"})
 		e := rpcError(t, err)
-		require.EqualValues(t, -32602, e.Code) // B120
+		require.EqualValues(t, -32602, e.Code) // B120, B123
 		require.Equal(t, `unknown tool "nope"`, e.Message)
 
 		_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: strings.Repeat("\x1b[31m\n", 100_000/6)})

@@ -263,4 +263,3 @@ func classify(key string, inQuery bool) keyClass {
 	}
 	return notSecret
 }
-

@@ -259,6 +259,7 @@ type badUnwrap struct{}
 func (badUnwrap) Error() string { return "bad" }
 func (badUnwrap) Unwrap() error { panic("worse") }
 
+// Whatever a tool's handler fails with is a result (B116).
 func TestShape(t *testing.T) {
 	for _, test := range shapes {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,52 +13,45 @@ type Side struct {
 	Do   func()
 }
 
-// Compare runs base and other in turns, in short batches, so that what disturbs
-// the machine disturbs both. It reports the median over the rounds of how many
-// times as long other takes ("ratio"), the allocations that other makes more
-// ("more-allocs"), and the median times of both in microseconds.
+// Compare runs base and other in turns, so that what disturbs the machine
+// disturbs both. It reports how many times as long other takes ("ratio", of the
+// median times), the allocations that other makes more ("more-allocs"), and
+// the median times of both in microseconds.
 func Compare(b *testing.B, base, other Side) {
 	b.Helper()
-	const batch = 20
-	var total [2]struct {
-		times   []float64
-		mallocs uint64
-	}
+	allocs := mallocs(other) - mallocs(base)
 	sides := [2]Side{base, other}
-	run := func(i int) float64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		start := time.Now()
-		for range batch {
-			sides[i].Do()
-		}
-		d := float64(time.Since(start)) / batch
-		runtime.ReadMemStats(&after)
-		total[i].mallocs += after.Mallocs - before.Mallocs
-		total[i].times = append(total[i].times, d)
-		return d
-	}
-	run(0)
-	run(1)
-	clear(total[:])
-	var ratios []float64
+	var times [2][]float64
 	for b.Loop() {
-		var d [2]float64
-		first := len(ratios) % 2
-		d[first] = run(first)
-		d[1-first] = run(1 - first)
-		ratios = append(ratios, d[1]/d[0])
+		first := len(times[0]) % 2
+		for _, i := range [2]int{first, 1 - first} {
+			start := time.Now()
+			sides[i].Do()
+			times[i] = append(times[i], float64(time.Since(start))/1000)
+		}
 	}
-	calls := float64(len(ratios) * batch)
-	b.ReportMetric(median(ratios), "ratio")
-	b.ReportMetric((float64(total[1].mallocs)-float64(total[0].mallocs))/calls, "more-allocs")
-	b.ReportMetric(median(total[0].times)/1000, base.Name+"-us")
-	b.ReportMetric(median(total[1].times)/1000, other.Name+"-us")
+	us := [2]float64{median(times[0]), median(times[1])}
+	b.ReportMetric(us[1]/us[0], "ratio")
+	b.ReportMetric(allocs, "more-allocs")
+	b.ReportMetric(us[0], base.Name+"-us")
+	b.ReportMetric(us[1], other.Name+"-us")
 	b.ReportMetric(0, "ns/op")
 }
 
+// mallocs returns how many allocations a call of s makes, in all goroutines.
+func mallocs(s Side) float64 {
+	const calls = 100
+	s.Do()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range calls {
+		s.Do()
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / calls
+}
+
 func median(v []float64) float64 {
-	v = slices.Clone(v)
 	slices.Sort(v)
 	return v[len(v)/2]
 }
