@@ -1,0 +1,127 @@
+package limits
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
+)
+
+// errDeadline is the cause with which a call's context ends when the deadline
+// was ours and not the client's.
+var errDeadline = errors.New("limits: the deadline of the call has passed")
+
+// late counts the handlers that still run although their call was answered.
+type late struct {
+	mu    sync.Mutex
+	count int
+	none  chan struct{} // closed while count is zero
+}
+
+func (l *late) init() { l.none = make(chan struct{}); close(l.none) }
+
+func (l *late) add(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == 0 {
+		l.none = make(chan struct{})
+	}
+	if l.count += n; l.count == 0 {
+		close(l.none)
+	}
+}
+
+func (l *late) state() (int, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count, l.none
+}
+
+// Close waits until no handler runs whose call was already answered, or until
+// ctx ends; it then reports how many are left. It does not stop new calls, and
+// it may be called more than once.
+func (l *Limiter) Close(ctx context.Context) error {
+	_, none := l.late.state()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		n, _ := l.late.state()
+		if n == 0 {
+			return nil
+		}
+		return fmt.Errorf("limits: %d handlers still run past their deadline: %w", n, ctx.Err())
+	}
+}
+
+// await runs a call and answers at its deadline, whether the handler heeds its
+// context or not. The place of a handler that does not is kept until it
+// returns, so that the bound on running calls stays true.
+//
+// The handler runs in a goroutine of its own, whose panics errors.Go turns into
+// the same answer that package errors gives anywhere else.
+func await[R any](l *Limiter, ctx context.Context, tool string, deadline time.Duration, leave func(), run func(context.Context) (R, error)) (R, error) {
+	var zero, result R
+	start := time.Now()
+	done := errors.Go(ctx, func(ctx context.Context) (err error) {
+		defer leave()
+		result, err = run(ctx)
+		return err
+	})
+	select {
+	case err := <-done:
+		return result, err
+	case <-ctx.Done():
+	}
+
+	// The deadline has passed or the client has left. A handler that heeds its
+	// context gets a moment to return what it has.
+	ours := context.Cause(ctx) == errDeadline
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		if !ours || !failed(result, err) {
+			return result, err
+		}
+	case <-timer.C:
+		l.late.add(1)
+		go func() {
+			<-done
+			l.opts.Observer.Observe(context.WithoutCancel(ctx), Returned{Tool: tool, After: time.Since(start)})
+			l.late.add(-1)
+		}()
+	}
+	if !ours {
+		return zero, ctx.Err()
+	}
+	l.opts.Observer.Observe(ctx, Overran{Tool: tool, Deadline: deadline})
+	return zero, errors.Timeout("%s did not finish within %s and was cancelled", quote(tool), deadline).
+		Because("that is this server's limit for one call; part of the work may have been done").
+		Next("check what was done before calling again, and ask for less at once").
+		DoNotRetry()
+}
+
+// failed reports whether a call failed: the error of a typed handler reaches
+// middleware as a result.
+func failed(result any, err error) bool {
+	r, ok := result.(*mcp.CallToolResult)
+	return err != nil || ok && r != nil && r.IsError
+}
+
+// grace is how long a handler whose context has ended may take to return.
+const grace = 250 * time.Millisecond
+
+// quote shows a name that a peer chose.
+func quote(name string) string {
+	const most = 80
+	if r := []rune(name); len(r) > most {
+		name = string(r[:most]) + "…"
+	}
+	return strconv.Quote(name)
+}

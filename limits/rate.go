@@ -1,0 +1,99 @@
+package limits
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/steadymcp/steady/errors"
+)
+
+// bucketKey names a token bucket: a caller's, or a caller's for one tool.
+// Only tools that have a Limit have buckets of their own, so that a peer
+// cannot make any by inventing names.
+type bucketKey struct{ caller, tool string }
+
+// buckets are the token buckets of all callers. Taking a token and forgetting
+// a bucket happen under one lock, so that no bucket is forgotten while it is
+// in use; and only a full bucket is forgotten, which is the same as a new one.
+type buckets struct {
+	most int
+
+	mu       sync.Mutex
+	byKey    map[bucketKey]*rate.Limiter
+	sweepAt  time.Time
+	overflow map[string]*rate.Limiter // by tool, for the callers beyond most
+}
+
+func newBuckets(most int) *buckets {
+	return &buckets{most: most, byKey: map[bucketKey]*rate.Limiter{}, overflow: map[string]*rate.Limiter{}}
+}
+
+// sweepEvery is how often full buckets are looked for.
+const sweepEvery = time.Minute
+
+// take takes one token, or returns how long it takes until there is one.
+func (b *buckets) take(key bucketKey, r Rate, now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now.After(b.sweepAt) {
+		b.sweepAt = now.Add(sweepEvery)
+		b.sweep(now)
+	}
+	limiter := b.byKey[key]
+	if limiter == nil {
+		limiter = b.add(key, r)
+	}
+	reservation := limiter.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
+	}
+	return wait
+}
+
+func (b *buckets) add(key bucketKey, r Rate) *rate.Limiter {
+	fresh := rate.NewLimiter(rate.Limit(r.PerSecond), r.burst())
+	if b.most > 0 && len(b.byKey) >= b.most {
+		shared := b.overflow[key.tool]
+		if shared == nil {
+			shared = fresh
+			b.overflow[key.tool] = shared
+		}
+		return shared
+	}
+	b.byKey[key] = fresh
+	return fresh
+}
+
+func (b *buckets) sweep(now time.Time) {
+	for key, limiter := range b.byKey {
+		if limiter.TokensAt(now) >= float64(limiter.Burst()) {
+			delete(b.byKey, key)
+		}
+	}
+}
+
+// take counts a call against the caller's rate and the tool's.
+func (l *Limiter) take(ctx context.Context, caller, tool string) error {
+	wait := time.Duration(0)
+	now := time.Now()
+	if r := l.opts.Rate; r.PerSecond > 0 {
+		wait = l.rates.take(bucketKey{caller, ""}, r, now)
+	}
+	if r := l.opts.Tools[tool].Rate; r.PerSecond > 0 && wait == 0 {
+		wait = l.rates.take(bucketKey{caller, tool}, r, now)
+	}
+	if wait == 0 {
+		return nil
+	}
+	l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "rate"})
+	seconds := time.Duration(math.Ceil(wait.Seconds())) * time.Second
+	return errors.RateLimited("%s was not started", quote(tool)).
+		Because("this caller has used up its rate of calls").
+		Next("wait, then make the same call; nothing was done").
+		RetryAfter(seconds)
+}
