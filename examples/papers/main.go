@@ -1,0 +1,55 @@
+// Papers is a personal knowledge base as a server of the Model Context
+// Protocol: 240 notes on papers, six tools, on stdio. It shows what package
+// discovery does for a server whose tools models call by names of their own.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/discovery"
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/registry"
+	"github.com/steadymcp/steady/stdioguard"
+)
+
+func main() {
+	bare := flag.Bool("bare", false, "leave steady out: the SDK alone, for comparison")
+	flag.Parse()
+	if err := run(context.Background(), *bare); err != nil {
+		fmt.Fprintln(os.Stderr, "papers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, bare bool) error {
+	library, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "papers", Version: "v1.0.0"}, &mcp.ServerOptions{
+		Instructions: "A personal knowledge base of papers. Find papers with search_papers, read one with get_paper, keep thoughts with add_note.",
+	})
+	if bare {
+		library.register(server, nil)
+		return server.Run(ctx, &mcp.StdioTransport{})
+	}
+
+	tools := registry.New(server, nil)
+	library.register(server, tools)
+	if err := tools.Err(); err != nil {
+		return err
+	}
+	server.AddReceivingMiddleware(
+		errors.Shape(nil),
+		discovery.New(&discovery.Options{
+			Aliases:  tools, // the registry knows the other names
+			Synonyms: [][]string{{"paper", "article", "publication", "manuscript"}},
+		}).Middleware(),
+	)
+	return stdioguard.Run(ctx, server)
+}
