@@ -14,8 +14,8 @@ const (
 
 // Panicked is observed when a handler panicked and was answered all the same.
 type Panicked struct {
-	Method   string // the MCP method, or "" for a goroutine of [Go] without one
-	Name     string // the tool or prompt, as the client named it, at most 128 bytes
+	Method   string // the MCP method, or "" for a goroutine of [Go]
+	Name     string // the tool or prompt, as the client named it, cut at 128 bytes
 	Incident string // the id that the client was given
 	Value    any    // what the handler panicked with; nil for runtime.Goexit
 	Stack    string // of the goroutine that panicked
