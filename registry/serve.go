@@ -138,10 +138,10 @@ func everyTool(ctx context.Context, next mcp.MethodHandler, req *mcp.ListToolsRe
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("tools/list was answered with %T", res)}
 		}
 		if all.first == nil {
-			all.first, all.tools = list, list.Tools
+			all.first, all.tools = list, slices.Clip(list.Tools)
 			all.pageSize = len(list.Tools)
 		} else {
-			all.tools = append(all.tools[:len(all.tools):len(all.tools)], list.Tools...)
+			all.tools = append(all.tools, list.Tools...)
 		}
 		if list.NextCursor == "" || list.NextCursor == params.Cursor {
 			break
