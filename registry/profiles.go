@@ -6,8 +6,8 @@ import (
 )
 
 // A Profile is what one client does to a catalog: a table of limits, each with
-// the place where it is documented or was observed. Limits change; the sources
-// were read in November 2026.
+// the place where it is documented or was reported. Limits change; the sources
+// were gathered in November 2026.
 //
 // The functions that return profiles return a new value each time, which may
 // be changed: set Server, Budget, CountTokens and Exceptions, or a limit.
@@ -116,7 +116,7 @@ func Claude() *Profile {
 	p.NamePattern = Pattern{Expr: commonName, Source: "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use"}
 	p.FullName = FullName{Limit{64, "https://github.com/anthropics/claude-code/issues/20643"}, "mcp__SERVER__TOOL", len("mcp____")}
 	p.PropertyKey = Pattern{Expr: propertyKey, Source: "https://github.com/twilio-labs/mcp/issues/58"}
-	p.Description = Limit{2048, "https://code.claude.com/docs/en/mcp (cut since 2.1; https://github.com/bug-ops/zeph/issues/2450)"}
+	p.Description = Limit{2048, "https://github.com/bug-ops/zeph/issues/2450 (cut by Claude Code since 2.1)"}
 	p.Instructions = p.Description
 	p.Budget.Bytes, p.Budget.Source = 50_000, "https://github.com/anthropics/claude-code/issues/51836"
 	p.Refuses = map[string]string{
