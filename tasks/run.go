@@ -349,8 +349,11 @@ func (r *run) end(e ending, out outcome) {
 }
 
 // detach makes the run follow its record, which others can now change: another
-// replica may accept the cancellation.
+// replica may accept the cancellation. A store that is not shared has no others.
 func (r *run) detach() {
+	if r.m.opts.Store == nil {
+		return
+	}
 	r.detached.Do(func() {
 		r.m.background(func() {
 			var version int64
