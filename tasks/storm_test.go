@@ -167,21 +167,21 @@ func storm(t *testing.T, callers int, failures int32, managers int) {
 
 func TestRetryStorm(t *testing.T) {
 	t.Parallel()
-	for i := range rounds(3, 200) {
+	for i := range rounds(1, 200) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { storm(t, 1000, 0, 1) })
 	}
 }
 
 func TestRetryStormOnReplicas(t *testing.T) {
 	t.Parallel()
-	for i := range rounds(2, 50) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { storm(t, 1000, 0, 3) })
+	for i := range rounds(1, 50) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { storm(t, 300, 0, 3) })
 	}
 }
 
 func TestRetryStormOnAFailingBucket(t *testing.T) {
 	t.Parallel()
-	for i := range rounds(3, 200) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { storm(t, 100, rand.Int32N(9), 1+i%2) })
+	for i := range rounds(2, 200) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { storm(t, 60, rand.Int32N(9), 1+i%2) })
 	}
 }
