@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -163,14 +164,13 @@ func (c *Catalog) writes(ctx context.Context, req *mcp.CallToolRequest, e *editi
 	return slices.ContainsFunc(e.operations, func(op operation) bool { return !op.reads() && c.allowed(ctx, req, op.Entry) })
 }
 
-// peek returns the edition without waiting for one, or nil.
+// peek returns the edition without waiting long for the first one, or nil.
 func (c *Catalog) peek(ctx context.Context, req *mcp.CallToolRequest) *edition {
-	if c.keeper != nil {
-		ctx, cancel := context.WithCancel(ctx)
-		cancel()
-		e, _ := c.keeper.current(ctx)
-		return e
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	e, err := c.shelf.edition(ctx, req)
+	if err != nil {
+		return nil
 	}
-	e, _ := c.shelf.edition(ctx, req)
 	return e
 }

@@ -38,6 +38,7 @@ type questionWord struct {
 	weight   float64
 	idf      float64
 	name     bool // looks like a name, a code or a number
+	pair     bool // may be no word at all
 	stop     bool // a function word, which matters only through what it stands for
 	matched  bool // some entry has it; set by the scoring
 	alts     []alternative
@@ -163,7 +164,7 @@ func (x *Index) addWord(q *question, t *token, position int) *questionWord {
 	}
 	w := q.newWord()
 	w.text, w.stem, w.position = t.text, t.stem, position
-	w.name = t.capital && position > 0 || hasDigit(t.text)
+	w.name, w.pair = t.capital && position > 0 || hasDigit(t.text) || t.pair, t.pair
 	if softWords[t.stem] {
 		w.weight = softWeight
 	}

@@ -138,7 +138,7 @@ func (x *Index) rescore(s *scratch) {
 func (x *Index) confidence(s *scratch, n int32) float64 {
 	unmatched := 0
 	for i := range s.q.words {
-		if !s.q.words[i].matched {
+		if w := &s.q.words[i]; !w.matched && !w.pair {
 			unmatched++
 		}
 	}

@@ -72,6 +72,13 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+func TestSearchWithoutBlanks(t *testing.T) {
+	t.Parallel()
+	x := NewIndex([]Entry{{ID: "weather", Summary: "查询城市的天气预报"}, {ID: "news", Summary: "最新新闻列表"}}, nil)
+	require.Equal(t, "weather", x.Search("今天天气怎么样", 1).Hits[0].Entry.ID)
+	require.Equal(t, "news", x.Search("新闻", 1).Hits[0].Entry.ID)
+}
+
 // B230, B233: what matched nothing is told, whether or not there are hits.
 func TestSearchNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()

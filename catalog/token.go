@@ -20,6 +20,7 @@ type token struct {
 	compound bool // several parts written as one: "10-K" as 10k, paperId as paperid
 	parts    int  // how many of the tokens before a compound are its parts
 	capital  bool // a part that began with a capital: a name, perhaps
+	pair     bool // two characters of a text without blanks: a word, or not
 }
 
 // A tokeniser cuts text into tokens, the same way for questions and entries.
@@ -54,10 +55,19 @@ func (t *tokeniser) appendTokens(dst []token, text string, keepSingles bool) []t
 			i += n
 			continue
 		}
+		if unspaced(r) {
+			end := i
+			for r, n := r, n; unspaced(r); r, n = utf8.DecodeRuneInString(text[end:]) {
+				end += n
+			}
+			dst = t.appendPairs(dst, text[i:end])
+			i = end
+			continue
+		}
 		end := i
 		for end < len(text) {
 			r, n := utf8.DecodeRuneInString(text[end:])
-			if wordRune(r) {
+			if wordRune(r) && !unspaced(r) {
 				end += n
 				continue
 			}
@@ -67,13 +77,33 @@ func (t *tokeniser) appendTokens(dst []token, text string, keepSingles bool) []t
 			for strings.HasPrefix(text[end+n:], "_") {
 				n++ // mcp__server__tool is one name
 			}
-			if next, _ := utf8.DecodeRuneInString(text[end+n:]); !wordRune(next) {
+			if next, _ := utf8.DecodeRuneInString(text[end+n:]); !wordRune(next) || unspaced(next) {
 				break
 			}
 			end += n
 		}
 		dst = t.appendRun(dst, text[i:end], keepSingles)
 		i = end
+	}
+	return dst
+}
+
+// unspaced reports whether r is of a script that is written without blanks
+// between words.
+func unspaced(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// appendPairs appends the pairs of neighbours in a text without blanks, which
+// stand for its words.
+func (t *tokeniser) appendPairs(dst []token, run string) []token {
+	r := []rune(run)
+	if len(r) == 1 {
+		return append(dst, token{text: run, stem: run})
+	}
+	for i := 0; i+1 < len(r); i++ {
+		pair := string(r[i : i+2])
+		dst = append(dst, token{text: pair, stem: pair, pair: true})
 	}
 	return dst
 }
