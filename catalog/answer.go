@@ -41,7 +41,7 @@ func (u *Upstream) unanswered(op *operation, err error) *errors.Failure {
 	case errors.Is(err, errAddress):
 		return errors.Unavailable("the API's host is not where it should be").Cause(scrub(err)).DoNotRetry()
 	case errors.Is(err, context.DeadlineExceeded):
-		return op.again(errors.Timeout("the API did not answer %s within %s", op.ID, u.opts.Timeout).Cause(scrub(err)), 0)
+		return op.again(errors.Timeout("the API did not answer %s in time", op.ID).Cause(scrub(err)), 0)
 	}
 	return op.again(errors.Unavailable("the API did not answer %s", op.ID).Cause(scrub(err)), 0)
 }
@@ -103,12 +103,12 @@ func (u *Upstream) readBody(op *operation, res *http.Response) (json.RawMessage,
 	body, err := io.ReadAll(io.LimitReader(res.Body, u.opts.MaxBytes+1))
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, op.again(errors.Timeout("the API's answer to %s took longer than %s", op.ID, u.opts.Timeout).Cause(scrub(err)), 0)
+			return nil, op.again(errors.Timeout("the API's answer to %s took too long", op.ID).Cause(scrub(err)), 0)
 		}
 		return nil, op.again(errors.Unavailable("the API's answer to %s broke off", op.ID).Cause(scrub(err)), 0)
 	}
 	if int64(len(body)) > u.opts.MaxBytes {
-		return nil, errors.Refused("the answer of %s is larger than %d bytes", op.ID, u.opts.MaxBytes).
+		return nil, errors.Invalid("the answer of %s is larger than %d bytes", op.ID, u.opts.MaxBytes).
 			Next("ask for less, with a filter, a shorter range or a smaller limit: %s", op.usage())
 	}
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))

@@ -33,7 +33,7 @@ type Options struct {
 	Names Names
 	// Allow, if non-nil, reports whether the caller of a request may know and
 	// call an entry. What is not allowed is answered like what does not exist,
-	// by every tool.
+	// by every tool. A search asks it about every entry, so it should be quick.
 	Allow func(context.Context, *mcp.CallToolRequest, *Entry) bool
 	// Repairer, if non-nil, corrects arguments before an entry's schema checks
 	// them.
@@ -65,10 +65,12 @@ type Names struct {
 	Find, Describe, Browse, Call, Write, Feedback string
 }
 
-// DefaultNames are the names that tools have unless told otherwise.
-var DefaultNames = Names{
-	Find: "find_data", Describe: "describe_data", Browse: "get_catalog",
-	Call: "call_api", Write: "call_api_write", Feedback: "submit_feedback",
+// DefaultNames returns the names that tools have unless told otherwise.
+func DefaultNames() Names {
+	return Names{
+		Find: "find_data", Describe: "describe_data", Browse: "get_catalog",
+		Call: "call_api", Write: "call_api_write", Feedback: "submit_feedback",
+	}
 }
 
 func (n *Names) all() []*string {
@@ -113,7 +115,7 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // New returns a Catalog of a source. A nil opts means the zero Options. It
 // loads nothing yet. The error says which option does not fit.
 func New(source Source, opts *Options) (*Catalog, error) {
-	c := &Catalog{names: DefaultNames, source: source}
+	c := &Catalog{names: DefaultNames(), source: source}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -162,7 +164,7 @@ func New(source Source, opts *Options) (*Catalog, error) {
 	}
 	c.observer = observe.Or(o.Observer)
 	if live, ok := source.(LiveSource); ok {
-		c.shelf = &liveShelf{source: live, index: o.Index}
+		c.shelf = &liveShelf{source: live, index: o.Index, observer: c.observer}
 	} else {
 		c.keeper = newKeeper(source, o.Index, o.Interval, c.observer)
 		c.shelf = c.keeper

@@ -14,7 +14,7 @@ import (
 // An Entry describes one operation: an endpoint of an HTTP API, or a tool.
 type Entry struct {
 	// ID names the entry in every tool and answer: 1 to 128 letters, digits
-	// and "._-/", of which the first is no punctuation.
+	// and "._-/", of which the first is none of "./-".
 	ID string `json:"id"`
 	// Method is the HTTP method, in capitals; empty for a tool.
 	Method string `json:"method,omitempty"`
@@ -95,7 +95,7 @@ const (
 )
 
 var (
-	idPattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
+	idPattern     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/-]{0,127}$`)
 	placeholder   = regexp.MustCompile(`\{([^{}/]+)\}`)
 	headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/observe"
 )
 
 // A LiveSource is a [Source] whose entries depend on who asks. It is loaded
@@ -30,8 +32,9 @@ const maxEditions = 16
 
 // A liveShelf keeps the editions of a live source by version.
 type liveShelf struct {
-	source LiveSource
-	index  *IndexOptions
+	source   LiveSource
+	index    *IndexOptions
+	observer observe.Observer
 
 	mu       sync.Mutex
 	editions []*edition // the last used first
@@ -53,6 +56,7 @@ func (l *liveShelf) edition(ctx context.Context, req *mcp.CallToolRequest) (*edi
 		}
 	}
 	e := newEdition(s, l.index)
+	e.report(ctx, l.observer)
 	if len(l.editions) < maxEditions {
 		l.editions = append(l.editions, nil)
 	}

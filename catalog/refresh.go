@@ -77,6 +77,13 @@ func newEdition(s *Snapshot, opts *IndexOptions) *edition {
 	return e
 }
 
+// report observes the entries that were left out.
+func (e *edition) report(ctx context.Context, o observe.Observer) {
+	for _, p := range e.problems[:min(len(e.problems), maxReported)] {
+		o.Observe(ctx, LeftOut{p})
+	}
+}
+
 // operation returns the operation with an id, or nil. It may be called on nil.
 func (e *edition) operation(id string) *operation {
 	if e == nil {
@@ -249,12 +256,7 @@ func (k *keeper) report(fresh, old *edition, err error, took time.Duration) {
 		k.observer.Observe(ctx, e)
 	case fresh != nil:
 		k.observer.Observe(ctx, Refreshed{Version: fresh.version, Entries: len(fresh.operations), LeftOut: len(fresh.problems), Duration: took})
-		for i, p := range fresh.problems {
-			if i == maxReported {
-				break
-			}
-			k.observer.Observe(ctx, LeftOut{p})
-		}
+		fresh.report(ctx, k.observer)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestUpstreamAnswers(t *testing.T) {
 		{name: "405", answer: answer{405, nil, secret}, kind: errors.KindUnavailable, want: "does not offer", retry: errors.Retry{Policy: errors.RetryNever}},
 		{name: "302", answer: answer{302, map[string]string{"Location": "http://elsewhere.example/"}, secret}, kind: errors.KindUnavailable, want: "redirect", retry: errors.Retry{Policy: errors.RetryNever}},
 		{name: "300 without a place", answer: answer{300, nil, secret}, kind: errors.KindUnavailable, want: "redirect", retry: errors.Retry{Policy: errors.RetryNever}},
-		{name: "large", answer: answer{200, map[string]string{"Content-Type": "text/plain"}, strings.Repeat("x", 5000)}, kind: errors.KindConflict, want: "larger than 4096 bytes", retry: errors.Retry{Policy: errors.RetryNever}},
+		{name: "large", answer: answer{200, map[string]string{"Content-Type": "text/plain"}, strings.Repeat("x", 5000)}, kind: errors.KindInvalidInput, want: "larger than 4096 bytes", retry: errors.Retry{Policy: errors.RetryChanged}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -226,7 +226,7 @@ func TestUpstreamMisbehaves(t *testing.T) {
 		{"hangs in the body", func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 			_, _ = io.Copy(io.Discard, conn)
-		}, "took longer"},
+		}, "took too long"},
 		{"promises more than it sends", func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{}")
 		}, "broke off"},

@@ -195,9 +195,11 @@ func (v *Vocabulary) Expand(dst []Expansion, question []string) []Expansion {
 //go:embed general.txt
 var generalText string
 
-// General is the built-in vocabulary: verbs and nouns of APIs and of everyday
-// questions, in English. It is the default [Options.Expander].
-var General = sync.OnceValue(func() *Vocabulary {
+// General returns the built-in vocabulary: verbs and nouns of APIs and of
+// everyday questions, in English. It is the default of [IndexOptions.Expander].
+func General() *Vocabulary { return general() }
+
+var general = sync.OnceValue(func() *Vocabulary {
 	v, err := ParseVocabulary(generalText)
 	if err != nil {
 		panic(err) // a test parses it
