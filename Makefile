@@ -51,7 +51,7 @@ unit: ## every test, with the race detector, in random order
 fuzz = @for pkg in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
 	for name in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$pkg/*_test.go | cut -c6-); do \
 		echo "== fuzz $$pkg $$name for $(1)"; \
-		(cd $$pkg && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(1) .); \
+		(cd $$pkg && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(1) -fuzzminimizetime 10x .); \
 	done; done
 
 .PHONY: fuzz-short

@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -17,62 +14,6 @@ import (
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/registry"
 )
-
-// side is one of two things that are compared.
-type side struct {
-	name string
-	do   func()
-}
-
-// compare runs base and other in turns, in short batches, and reports the
-// median of the batches' ratios: what disturbs the machine disturbs both.
-func compare(b *testing.B, base, other side) {
-	const batch = 20
-	times := map[string][]float64{}
-	mallocs := map[string]uint64{}
-	rounds := 0
-	run := func(s side) float64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		start := time.Now()
-		for range batch {
-			s.do()
-		}
-		d := time.Since(start)
-		runtime.ReadMemStats(&after)
-		mallocs[s.name] += after.Mallocs - before.Mallocs
-		return float64(d) / batch
-	}
-	run(base)
-	run(other)
-	clear(mallocs)
-	var ratios []float64
-	for b.Loop() {
-		pair := []side{base, other}
-		if rounds%2 == 1 {
-			slices.Reverse(pair)
-		}
-		d := map[string]float64{}
-		for _, s := range pair {
-			d[s.name] = run(s)
-			times[s.name] = append(times[s.name], d[s.name])
-		}
-		ratios = append(ratios, d[other.name]/d[base.name])
-		rounds++
-	}
-	b.ReportMetric(median(times[other.name])/median(times[base.name]), "ratio")
-	b.ReportMetric(median(ratios), "ratio-of-pairs")
-	b.ReportMetric((float64(mallocs[other.name])-float64(mallocs[base.name]))/float64(rounds*batch), "more-allocs")
-	b.ReportMetric(median(times[base.name])/1000, base.name+"-us")
-	b.ReportMetric(median(times[other.name])/1000, other.name+"-us")
-	b.ReportMetric(0, "ns/op")
-}
-
-func median(v []float64) float64 {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return v[len(v)/2]
-}
 
 func caller(b *testing.B, server *mcp.Server, tool string) func() {
 	cs := mcptest.Connect(b, server, "")
@@ -112,7 +53,7 @@ func BenchmarkCall(b *testing.B) {
 	server := mcptest.Server()
 	fill(b, registry.New(server, nil))
 	server.AddReceivingMiddleware(errors.Shape(nil))
-	compare(b, side{"bare", caller(b, bare(), "search")}, side{"steady", caller(b, server, "search")})
+	mcptest.Compare(b, mcptest.Side{Name: "bare", Do: caller(b, bare(), "search")}, mcptest.Side{Name: "steady", Do: caller(b, server, "search")})
 }
 
 // Claim: visibility and former names cost at most 1 % of a round trip.
@@ -124,10 +65,10 @@ func BenchmarkVisibilityAndFormerName(b *testing.B) {
 		registry.VisibleTo(func(context.Context, mcp.Request, *mcp.Tool) bool { return true }),
 		registry.Renamed("lookup", "2099-01-01", registry.RenamedArgument("q", "query")))
 	b.Run("visibility", func(b *testing.B) {
-		compare(b, side{"plain", caller(b, plain, "search")}, side{"visible", caller(b, server, "search")})
+		mcptest.Compare(b, mcptest.Side{Name: "plain", Do: caller(b, plain, "search")}, mcptest.Side{Name: "visible", Do: caller(b, server, "search")})
 	})
 	b.Run("former", func(b *testing.B) {
-		compare(b, side{"plain", caller(b, plain, "search")}, side{"former", caller(b, server, "lookup")})
+		mcptest.Compare(b, mcptest.Side{Name: "plain", Do: caller(b, plain, "search")}, mcptest.Side{Name: "former", Do: caller(b, server, "lookup")})
 	})
 }
 
@@ -143,7 +84,7 @@ func BenchmarkList(b *testing.B) {
 			}
 		}
 	}
-	compare(b, side{"bare", lister(bare())}, side{"steady", lister(server)})
+	mcptest.Compare(b, mcptest.Side{Name: "bare", Do: lister(bare())}, mcptest.Side{Name: "steady", Do: lister(server)})
 }
 
 // Claim: giving the tools to one more server costs about what registering them
@@ -158,9 +99,9 @@ func BenchmarkInstall(b *testing.B) {
 			impl := &mcp.Implementation{Name: "s"}
 			r := registry.New(nil, nil)
 			fill(b, r)
-			compare(b,
-				side{"bare", func() { register(mcp.NewServer(impl, &forBare)) }},
-				side{"steady", func() { r.Install(mcp.NewServer(impl, &forSteady)) }})
+			mcptest.Compare(b,
+				mcptest.Side{Name: "bare", Do: func() { register(mcp.NewServer(impl, &forBare)) }},
+				mcptest.Side{Name: "steady", Do: func() { r.Install(mcp.NewServer(impl, &forSteady)) }})
 		})
 	}
 }
