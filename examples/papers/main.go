@@ -19,14 +19,15 @@ import (
 
 func main() {
 	bare := flag.Bool("bare", false, "leave steady out: the SDK alone, for comparison")
+	exact := flag.Bool("without-discovery", false, "leave out discovery only, for comparison")
 	flag.Parse()
-	if err := run(context.Background(), *bare); err != nil {
+	if err := run(context.Background(), *bare, *exact); err != nil {
 		fmt.Fprintln(os.Stderr, "papers:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, bare bool) error {
+func run(ctx context.Context, bare, exact bool) error {
 	library, err := openLibrary()
 	if err != nil {
 		return err
@@ -44,12 +45,16 @@ func run(ctx context.Context, bare bool) error {
 	if err := tools.Err(); err != nil {
 		return err
 	}
-	server.AddReceivingMiddleware(
+	middleware := []mcp.Middleware{ // the outermost first
 		errors.Shape(nil),
 		discovery.New(&discovery.Options{
 			Aliases:  tools, // the registry knows the other names
 			Synonyms: [][]string{{"paper", "article", "publication", "manuscript"}},
 		}).Middleware(),
-	)
+	}
+	if exact {
+		middleware = middleware[:1]
+	}
+	server.AddReceivingMiddleware(middleware...)
 	return stdioguard.Run(ctx, server)
 }

@@ -77,7 +77,7 @@ func (t *tour) twenty(first *server, args ...string) (*launched, error) {
 		server := first
 		if i > 0 {
 			var err error
-			if server, err = launch(t.ctx, t.program, args...); err != nil {
+			if server, err = launch(t.ctx, t.orders, args...); err != nil {
 				return nil, err
 			}
 			defer server.close()
@@ -125,7 +125,7 @@ func (t *tour) unchanged(old *server, args ...string) (same, all int, err error)
 	if err != nil {
 		return 0, 0, err
 	}
-	next, err := launch(t.ctx, t.program, args...)
+	next, err := launch(t.ctx, t.orders, args...)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -146,7 +146,7 @@ var useIt = []byte("Use it ")
 
 func size(t *tour, s *scene) error {
 	var endpoints json.RawMessage
-	if err := t.run(s, "endpoint", append(t.flags(), "-catalog", "endpoints"), func(server *server, r *run) error {
+	if err := t.run(s, "endpoint", t.orders, append(t.flags(), "-catalog", "endpoints"), func(server *server, r *run) error {
 		list, names, err := t.tools(server)
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func size(t *tour, s *scene) error {
 	}); err != nil {
 		return err
 	}
-	return t.run(s, "task", t.flags(), func(server *server, r *run) error {
+	return t.run(s, "task", t.orders, t.flags(), func(server *server, r *run) error {
 		tasks, names, err := t.tools(server)
 		if err != nil {
 			return err

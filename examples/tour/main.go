@@ -32,10 +32,17 @@ func main() {
 	os.Exit(status)
 }
 
+// A program is an example that is launched as a server.
+type program struct {
+	name string // its folder, and how it is called in what is printed
+	path string // of the built program
+}
+
 // A tour is what scenes need.
 type tour struct {
-	ctx     context.Context
-	program string // the order desk's server
+	ctx    context.Context
+	orders program // the order desk
+	papers program // the knowledge base
 	// withoutPart is a part of steady that the runs with steady leave out, so
 	// that a test can see the claims about it fail.
 	withoutPart string
@@ -48,7 +55,8 @@ func play(ctx context.Context, args []string) (status int, err error) {
 	flags := flag.NewFlagSet("tour", flag.ExitOnError)
 	pick := flags.String("run", "", "only the scenes whose name matches this regular expression, as in 1/ or panic")
 	asJSON := flags.Bool("json", false, "print the transcript as JSON: every line on the wire, and the servers' stderr")
-	program := flags.String("orders", "", "the program of examples/orders, if it is built already")
+	orders := flags.String("orders", "", "the program of examples/orders, if it is built already")
+	papers := flags.String("papers", "", "the program of examples/papers, if it is built already")
 	_ = flags.Parse(args) // ends the process where it cannot
 	if flags.NArg() > 0 {
 		return exitError, fmt.Errorf("unexpected argument %q", flags.Arg(0))
@@ -57,21 +65,19 @@ func play(ctx context.Context, args []string) (status int, err error) {
 	if err != nil {
 		return exitError, err
 	}
-	t := &tour{ctx: ctx, program: *program, withoutPart: os.Getenv(withoutVariable)}
-	if t.program == "" {
-		dir, err := os.MkdirTemp("", "steady-tour")
-		if err != nil {
-			return exitError, err
-		}
-		defer os.RemoveAll(dir)
-		if t.program, err = build(ctx, dir); err != nil {
-			return exitError, err
-		}
+	t := &tour{ctx: ctx, orders: program{"orders", *orders}, papers: program{"papers", *papers}, withoutPart: os.Getenv(withoutVariable)}
+	dir, err := os.MkdirTemp("", "steady-tour")
+	if err != nil {
+		return exitError, err
+	}
+	defer os.RemoveAll(dir)
+	if err := build(ctx, dir, &t.orders, &t.papers); err != nil {
+		return exitError, err
 	}
 
 	p := painter{w: os.Stdout, colour: wantsColour(os.Stdout)}
 	if !*asJSON {
-		p.wrap("", "The order desk of examples/orders, launched over real stdio: without steady and with it. "+
+		p.wrap("", "The servers of examples/orders and examples/papers, launched over real stdio: without steady and with it. "+
 			"You read what the official Go SDK's client receives. Every line below a command is checked.")
 	}
 	start := time.Now()
@@ -115,7 +121,7 @@ func picked(pattern string) (picked []*mistake, err error) {
 		return nil, fmt.Errorf("-run: %w", err)
 	}
 	var names []string
-	for _, m := range []*mistake{strayOutput(), failures(), catalogs()} {
+	for _, m := range []*mistake{strayOutput(), failures(), catalogs(), guesses()} {
 		var scenes []*scene
 		for _, s := range m.Scenes {
 			s.Name = fmt.Sprintf("%d/%s", m.Number, s.Name)
@@ -134,17 +140,18 @@ func picked(pattern string) (picked []*mistake, err error) {
 	return picked, nil
 }
 
-// without runs the server on the SDK alone.
+// without runs the order desk on the SDK alone.
 func (t *tour) without(s *scene, args []string, act func(*server, *run) error) error {
-	return t.run(s, "without", append([]string{"-bare"}, args...), act)
+	return t.run(s, "without", t.orders, append([]string{"-bare"}, args...), act)
 }
 
-// with runs the server with steady.
+// with runs the order desk with steady.
 func (t *tour) with(s *scene, args []string, act func(*server, *run) error) error {
-	return t.run(s, "with", append(t.flags(), args...), act)
+	return t.run(s, "with", t.orders, append(t.flags(), args...), act)
 }
 
-// flags are those of every run with steady: none, outside of a test.
+// flags are those of every run of the order desk with steady: none, outside of
+// a test.
 func (t *tour) flags() []string {
 	if t.withoutPart == "" {
 		return nil
@@ -152,15 +159,15 @@ func (t *tour) flags() []string {
 	return []string{"-without", t.withoutPart}
 }
 
-// run launches the server, adds a run to the scene and lets act talk to the
+// run launches the program, adds a run to the scene and lets act talk to the
 // server and add what comes of it. act may close the server, to see how it ends.
-func (t *tour) run(s *scene, label string, args []string, act func(*server, *run) error) error {
-	server, err := launch(t.ctx, t.program, args...)
+func (t *tour) run(s *scene, label string, p program, args []string, act func(*server, *run) error) error {
+	server, err := launch(t.ctx, p, args...)
 	if err != nil {
 		return err
 	}
 	defer server.close()
-	r := &run{Label: label, Command: strings.Join(append([]string{"orders"}, args...), " ")}
+	r := &run{Label: label, Command: strings.Join(append([]string{p.name}, args...), " ")}
 	s.Runs = append(s.Runs, r)
 	err = act(server, r)
 	server.close()

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The built tour, and the server that it launches.
-var tourProgram, ordersProgram string
+// The built tour, and the servers that it launches.
+var tourProgram, ordersProgram, papersProgram string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			program *string
 			name    string
 			pkg     string
-		}{{&tourProgram, "tour", "."}, {&ordersProgram, "orders", "../orders"}} {
+		}{{&tourProgram, "tour", "."}, {&ordersProgram, "orders", "../orders"}, {&papersProgram, "papers", "../papers"}} {
 			*p.program = filepath.Join(dir, p.name)
 			if runtime.GOOS == "windows" {
 				*p.program += ".exe"
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 // A part of steady that is named is left out of the runs with steady.
 func runTour(t *testing.T, without string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), tourProgram, append([]string{"-orders", ordersProgram}, args...)...)
+	cmd := exec.CommandContext(t.Context(), tourProgram, append([]string{"-orders", ordersProgram, "-papers", papersProgram}, args...)...)
 	cmd.Env = append(os.Environ(), withoutVariable+"="+without)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -67,12 +67,12 @@ func TestTour(t *testing.T) {
 	t.Log("\n" + stdout)
 	require.Zero(t, status, "%s", stderr)
 	require.Empty(t, stderr)
-	require.Regexp(t, `(?m)^All \d\d claims hold`, stdout)
+	require.Regexp(t, `(?m)^All \d+ claims hold`, stdout)
 	require.NotContains(t, stdout, "\x1b", "colours are for terminals")
 	for line := range strings.Lines(stdout) {
 		require.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), width, line)
 	}
-	for _, scene := range []string{"1/banner", "1/print", "1/child", "2/refusal", "2/panic", "2/null", "2/leak", "3/order", "3/growth", "3/size"} {
+	for _, scene := range []string{"1/banner", "1/print", "1/child", "2/refusal", "2/panic", "2/null", "2/leak", "3/order", "3/growth", "3/size", "6/names", "6/arguments", "6/denied"} {
 		require.Contains(t, stdout, scene)
 	}
 }
@@ -95,9 +95,10 @@ func TestClaimsCanFail(t *testing.T) {
 		fail []string // a scene that must fail by each of the part's claims
 		hold []string
 	}{
-		{"stdioguard", []string{"1/banner", "1/print", "1/child"}, []string{"2/", "3/"}},
-		{"errors", []string{"2/refusal", "2/panic", "2/null", "2/leak"}, []string{"1/", "3/"}},
-		{"registry", []string{"3/order", "3/growth"}, []string{"1/", "2/", "3/size"}},
+		{"stdioguard", []string{"1/banner", "1/print", "1/child"}, []string{"2/", "3/", "6/"}},
+		{"errors", []string{"2/refusal", "2/panic", "2/null", "2/leak"}, []string{"1/", "3/", "6/"}},
+		{"registry", []string{"3/order", "3/growth"}, []string{"1/", "2/", "3/size", "6/"}},
+		{"discovery", []string{"6/names", "6/arguments", "6/denied"}, []string{"1/", "2/", "3/"}},
 	} {
 		t.Run(c.part, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +180,11 @@ func TestPainter(t *testing.T) {
 	t.Parallel()
 	s := &scene{Name: "9/x", Code: "code", Runs: []*run{
 		{Label: "without", Command: "orders -bare", Lines: []line{{Text: "holds", Holds: true}, {Text: "broken"}, {Text: "said", Quote: true, Holds: true}}},
-		{Label: "with", Command: "orders"},
+		{Label: "with", Command: "orders", Lines: []line{
+			{Cells: []string{"call", "answer"}, Head: true, Holds: true},
+			{Cells: []string{"a longer one", ""}, Holds: true},
+			{Cells: []string{"b", "é"}, Holds: true},
+		}},
 	}}
 	var plain, coloured bytes.Buffer
 	painter{w: &plain}.scene(s)
@@ -191,6 +196,9 @@ func TestPainter(t *testing.T) {
    NO  This does not hold any longer: broken
          | said
      with     $ orders
+       call          answer
+       a longer one
+       b             é
 `, plain.String())
 	require.Contains(t, coloured.String(), "\x1b[31mwithout")
 	require.Contains(t, coloured.String(), "\x1b[32mwith ")

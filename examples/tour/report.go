@@ -35,17 +35,30 @@ type run struct {
 	Stderr  string     `json:"stderr,omitempty"`
 }
 
-// A line of a run is a claim, unless it only quotes.
+// A line of a run is a claim, unless it only quotes or heads a table.
 type line struct {
-	Text  string `json:"text"`
-	Quote bool   `json:"quote,omitempty"`
-	Holds bool   `json:"holds"`
+	Text  string   `json:"text"`
+	Cells []string `json:"cells,omitempty"` // of a row; Text has them too
+	Quote bool     `json:"quote,omitempty"`
+	Head  bool     `json:"head,omitempty"`
+	Holds bool     `json:"holds"`
 }
 
 // expect adds a claim. It is worded so that it is true as it stands when holds
 // is true.
 func (r *run) expect(holds bool, format string, args ...any) {
 	r.Lines = append(r.Lines, line{Text: fmt.Sprintf(format, args...), Holds: holds})
+}
+
+// head adds the first row of a table; the rows below are claims.
+func (r *run) head(cells ...string) {
+	r.row(true, cells...)
+	r.Lines[len(r.Lines)-1].Head = true
+}
+
+// row adds a claim that is a row of a table.
+func (r *run) row(holds bool, cells ...string) {
+	r.Lines = append(r.Lines, line{Text: strings.TrimRight(strings.Join(cells, "  "), " "), Cells: cells, Holds: holds})
 }
 
 // quote adds what somebody received, shortened to what fits on a line or two.
@@ -74,7 +87,7 @@ func newTranscript(mistakes []*mistake) transcript {
 		for _, s := range m.Scenes {
 			for _, r := range s.Runs {
 				for _, l := range r.Lines {
-					if l.Quote {
+					if l.Quote || l.Head {
 						continue
 					}
 					t.Claims++
@@ -132,17 +145,43 @@ func (p painter) scene(s *scene) {
 			colour = red
 		}
 		fmt.Fprintf(p.w, "     %s %s\n", p.paint(fmt.Sprintf("%-8s", r.Label), colour), p.paint("$ "+r.Command, faint))
+		widths := r.columns()
 		for _, l := range r.Lines {
 			switch {
 			case l.Quote:
 				p.wrap("         | ", l.Text)
-			case l.Holds:
-				p.wrap("       ", l.Text)
-			default:
+			case !l.Holds:
 				fmt.Fprintf(p.w, "%s\n", p.paint("   NO  This does not hold any longer: "+l.Text, bold, red))
+			case l.Head:
+				fmt.Fprintf(p.w, "       %s\n", p.paint(aligned(l.Cells, widths), faint))
+			case l.Cells != nil:
+				fmt.Fprintf(p.w, "       %s\n", aligned(l.Cells, widths))
+			default:
+				p.wrap("       ", l.Text)
 			}
 		}
 	}
+}
+
+// columns returns how wide the cells of the run's rows are.
+func (r *run) columns() (widths []int) {
+	for _, l := range r.Lines {
+		for i, cell := range l.Cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	return widths
+}
+
+func aligned(cells []string, widths []int) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		fmt.Fprintf(&b, "%-*s  ", widths[i], cell)
+	}
+	return strings.TrimRight(b.String(), " ")
 }
 
 // wrap writes text within the width, each line after the prefix.

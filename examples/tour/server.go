@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -39,8 +40,8 @@ type server struct {
 }
 
 // launch starts the program. The caller must close the server.
-func launch(ctx context.Context, program string, args ...string) (*server, error) {
-	s := &server{cmd: exec.CommandContext(ctx, program, args...)}
+func launch(ctx context.Context, p program, args ...string) (*server, error) {
+	s := &server{cmd: exec.CommandContext(ctx, p.path, args...)}
 	s.cmd.Stderr = &s.stderr
 	// Where stderr is a pipe to us, a child of the server that lives on keeps it open.
 	s.cmd.WaitDelay = time.Second
@@ -217,18 +218,23 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// build builds the order desk's server into dir.
-func build(ctx context.Context, dir string) (program string, err error) {
-	program = dir + string(os.PathSeparator) + "orders"
-	if os.PathSeparator == '\\' {
-		program += ".exe"
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/steadymcp/steady/examples/orders")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return "", errors.New("the go command is not on the PATH; build examples/orders elsewhere and pass it with -orders")
+// build builds those programs into dir that have no path yet.
+func build(ctx context.Context, dir string, programs ...*program) error {
+	for _, p := range programs {
+		if p.path != "" {
+			continue
 		}
-		return "", fmt.Errorf("building examples/orders, which works inside a clone of the repository: %w\n%s", err, out)
+		p.path = filepath.Join(dir, p.name)
+		if runtime.GOOS == "windows" {
+			p.path += ".exe"
+		}
+		cmd := exec.CommandContext(ctx, "go", "build", "-o", p.path, "github.com/steadymcp/steady/examples/"+p.name)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			if errors.Is(err, exec.ErrNotFound) {
+				return fmt.Errorf("the go command is not on the PATH; build examples/%[1]s elsewhere and pass it with -%[1]s", p.name)
+			}
+			return fmt.Errorf("building examples/%s, which works inside a clone of the repository: %w\n%s", p.name, err, out)
+		}
 	}
-	return program, nil
+	return nil
 }
