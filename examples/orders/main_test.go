@@ -220,7 +220,7 @@ func TestFlags(t *testing.T) {
 		want string
 	}{
 		{[]string{"-bug", "typo"}, `no bug "typo"; there are banner, child, leak, panic, print, refusal, unordered`},
-		{[]string{"-without", "typo"}, `no part "typo"; there are stdioguard, errors, registry`},
+		{[]string{"-without", "typo"}, `no part "typo"; there are stdioguard, errors, discovery, registry`},
 		{[]string{"-catalog", "typo"}, `no catalog "typo"; there are tasks and endpoints`},
 		{[]string{"-http", "localhost:0", "-allow-origin", "typo"}, "typo"},
 		{[]string{"stray"}, `unexpected argument "stray"`},

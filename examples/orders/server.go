@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/examples/internal/desk"
 	"github.com/steadymcp/steady/registry"
@@ -41,33 +42,53 @@ func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
 	if c.bugs[bugUnordered] {
 		tools = shuffled(tools)
 	}
-	if err := c.register(server, tools); err != nil {
+	aliases, err := c.register(server, tools)
+	if err != nil {
 		return nil, nil, err
 	}
-	if !c.without["errors"] {
-		server.AddReceivingMiddleware(errors.Shape(nil))
-	}
+	server.AddReceivingMiddleware(c.installed(
+		layer{"errors", errors.Shape(nil)},
+		layer{"discovery", discovery.New(&discovery.Options{Aliases: aliases}).Middleware()},
+	)...)
 	return server, s.exports.close, nil
 }
 
-func (c config) register(server *mcp.Server, tools []tool) error {
+// register registers the tools and returns what knows their other names: nil
+// without a registry.
+func (c config) register(server *mcp.Server, tools []tool) (discovery.Aliases, error) {
 	if c.without["registry"] {
 		for _, t := range tools {
 			t.add(server)
 		}
-		return nil
+		return nil, nil
 	}
 	r := registry.New(server, nil)
 	for _, t := range tools {
 		_ = t.register(r) // Err has them all
 	}
 	if err := r.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	// The same at every launch and on every replica; a log that has it shows
 	// which release changed what the models read.
 	fmt.Fprintf(os.Stderr, "orders: %d tools, fingerprint %s\n", len(tools), r.Fingerprint())
-	return nil
+	return r, nil
+}
+
+// A layer is the middleware of one part of steady.
+type layer struct {
+	part       string
+	middleware mcp.Middleware
+}
+
+// installed returns the middleware of those layers that are not left out.
+func (c config) installed(outermostFirst ...layer) (installed []mcp.Middleware) {
+	for _, l := range outermostFirst {
+		if !c.without[l.part] {
+			installed = append(installed, l.middleware)
+		}
+	}
+	return installed
 }
 
 // A tool can be registered with steady's registry or on the SDK's server.
@@ -106,7 +127,7 @@ func shuffled(tools []tool) (out []tool) {
 }
 
 // parts of steady that -without leaves out.
-var parts = []string{"stdioguard", "errors", "registry"}
+var parts = []string{"stdioguard", "errors", "discovery", "registry"}
 
 func parseWithout(list string, all bool) (map[string]bool, error) {
 	without := map[string]bool{}

@@ -61,6 +61,8 @@ func TestTools(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			session := open(t, config{seed: 1}, revision)
+			// Discovery refuses what is out of bounds in words of its own.
+			undiscovered := open(t, config{seed: 1, without: map[string]bool{"discovery": true}}, revision)
 
 			found := callOK[searchOutput](t, session, "search_orders", nil)
 			require.Len(t, found.Items, 20, "the default limit")
@@ -112,12 +114,20 @@ func TestTools(t *testing.T) {
 				{"export_status", map[string]any{"export_id": "EXP-0"}, []string{`there is no export "EXP-0"`, "start_export"}},
 			} {
 				text := callRefused(t, session, c.tool, c.args)
+				if slices.ContainsFunc(c.want, isKeyword) {
+					text = callRefused(t, undiscovered, c.tool, c.args)
+				}
 				for _, want := range c.want {
 					require.Contains(t, text, want, "%s %v", c.tool, c.args)
 				}
 			}
 		})
 	}
+}
+
+// isKeyword reports whether text is a keyword of JSON Schema that sets a bound.
+func isKeyword(text string) bool {
+	return slices.Contains([]string{"minimum", "maximum", "maxLength", "enum"}, text)
 }
 
 func TestToolDescriptions(t *testing.T) {
@@ -145,7 +155,7 @@ func TestNote(t *testing.T) {
 	require.Equal(t, note, callOK[noteInput](t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": "ring twice"}))
 	require.Equal(t, "ring twice", callOK[orderOutput](t, session, "get_order", map[string]any{"order_id": "ORD-1"}).Note)
 	require.Contains(t, callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("é", 251)}), "502 bytes")
-	require.Contains(t, callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("x", 501)}), "maxLength")
+	callRefused(t, session, "add_note", map[string]any{"order_id": "ORD-1", "note": strings.Repeat("x", 501)})
 }
 
 func TestExports(t *testing.T) {

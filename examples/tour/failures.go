@@ -64,50 +64,77 @@ func refusal(t *tour, s *scene) error {
 }
 
 func panics(t *tour, s *scene) error {
-	forgotten := map[string]any{"order_id": "ORD-13"}
-	return t.dies(s, []string{"-bug", "panic"}, "get_order", forgotten, "nil pointer dereference")
+	crash := crash{"get_order", map[string]any{"order_id": "ORD-13"}, "nil pointer dereference"}
+	if err := t.without(s, []string{"-bug", "panic"}, func(server *server, r *run) error { return t.dies(server, r, crash) }); err != nil {
+		return err
+	}
+	return t.with(s, []string{"-bug", "panic"}, func(server *server, r *run) error { return t.survives(server, r, crash) })
 }
 
 func nullArguments(t *tour, s *scene) error {
 	// A nil map is what a program gets that never made one; it encodes as null.
-	return t.dies(s, nil, "search_orders", nil, "assignment to entry in nil map")
-}
-
-// dies makes a call that panics in the server, and then another call.
-func (t *tour) dies(s *scene, flags []string, tool string, args map[string]any, cause string) error {
-	if err := t.without(s, flags, func(server *server, r *run) error {
-		if err := server.connect(t.ctx); err != nil {
-			return err
-		}
-		_, err := server.call(t.ctx, tool, args)
-		r.expect(err != nil, "The call has no answer:")
-		r.quoteError(err)
-		status := server.close()
-		r.expect(status == 2 && strings.Contains(server.stderr.String(), cause),
-			"The process is gone, with status %d, for every caller and every tool.", status)
-		return nil
-	}); err != nil {
+	crash := crash{"search_orders", nil, "assignment to entry in nil map"}
+	if err := t.without(s, nil, func(server *server, r *run) error { return t.dies(server, r, crash) }); err != nil {
 		return err
 	}
-	return t.with(s, flags, func(server *server, r *run) error {
+	if err := t.run(s, "with", t.orders, t.flags("discovery"), func(server *server, r *run) error { return t.survives(server, r, crash) }); err != nil {
+		return err
+	}
+	return t.with(s, nil, func(server *server, r *run) error {
 		if err := server.connect(t.ctx); err != nil {
 			return err
 		}
-		result, err := server.call(t.ctx, tool, args)
-		r.expect(err == nil && result.IsError && !strings.Contains(textOf(result), cause), "The call is answered, and nothing internal is said:")
+		result, err := server.call(t.ctx, crash.tool, crash.args)
 		if err != nil {
+			r.expect(false, "With discovery the call is answered.")
 			r.quoteError(err)
 			return nil
 		}
-		r.quote(textOf(result))
-		next, err := server.call(t.ctx, "get_order", map[string]any{"order_id": "ORD-42"})
-		r.expect(err == nil && !next.IsError, "The next call is answered as if nothing had happened.")
-		status := server.close()
-		id := incidentOf(textOf(result))
-		r.expect(status == 0 && id != "" && containsAll(server.stderr.String(), id, cause, "goroutine"),
-			"The operator finds the panic and its stack in the log, under the same incident.")
+		r.expect(!result.IsError && strings.Contains(textOf(result), "ORD-1"), "With discovery it does not come to that: null are no arguments, and the call is answered.")
 		return nil
 	})
+}
+
+// A crash is a call that makes a handler, or the SDK before it, panic.
+type crash struct {
+	tool  string
+	args  map[string]any
+	cause string // what the Go runtime says
+}
+
+// dies makes the call where nothing catches the panic.
+func (t *tour) dies(server *server, r *run, c crash) error {
+	if err := server.connect(t.ctx); err != nil {
+		return err
+	}
+	_, err := server.call(t.ctx, c.tool, c.args)
+	r.expect(err != nil, "The call has no answer:")
+	r.quoteError(err)
+	status := server.close()
+	r.expect(status == 2 && strings.Contains(server.stderr.String(), c.cause),
+		"The process is gone, with status %d, for every caller and every tool.", status)
+	return nil
+}
+
+// survives makes the call, and then another one.
+func (t *tour) survives(server *server, r *run, c crash) error {
+	if err := server.connect(t.ctx); err != nil {
+		return err
+	}
+	result, err := server.call(t.ctx, c.tool, c.args)
+	r.expect(err == nil && result.IsError && !strings.Contains(textOf(result), c.cause), "The call is answered, and nothing internal is said:")
+	if err != nil {
+		r.quoteError(err)
+		return nil
+	}
+	r.quote(textOf(result))
+	next, err := server.call(t.ctx, "get_order", map[string]any{"order_id": "ORD-42"})
+	r.expect(err == nil && !next.IsError, "The next call is answered as if nothing had happened.")
+	status := server.close()
+	id := incidentOf(textOf(result))
+	r.expect(status == 0 && id != "" && containsAll(server.stderr.String(), id, c.cause, "goroutine"),
+		"The operator finds the panic and its stack in the log, under the same incident.")
+	return nil
 }
 
 var incident = regexp.MustCompile(`incident ([0-9A-Za-z-]+)`)

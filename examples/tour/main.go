@@ -150,13 +150,16 @@ func (t *tour) with(s *scene, args []string, act func(*server, *run) error) erro
 	return t.run(s, "with", t.orders, append(t.flags(), args...), act)
 }
 
-// flags are those of every run of the order desk with steady: none, outside of
-// a test.
-func (t *tour) flags() []string {
-	if t.withoutPart == "" {
+// flags are those of every run of the order desk with steady: none, unless
+// parts of it are to be left out.
+func (t *tour) flags(parts ...string) []string {
+	if t.withoutPart != "" {
+		parts = append(parts, t.withoutPart)
+	}
+	if len(parts) == 0 {
 		return nil
 	}
-	return []string{"-without", t.withoutPart}
+	return []string{"-without", strings.Join(parts, ",")}
 }
 
 // run launches the program, adds a run to the scene and lets act talk to the
