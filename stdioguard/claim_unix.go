@@ -266,3 +266,6 @@ func (r *interruptible) Close() error {
 	defer r.waiting.Unlock()
 	return errors.Join(err, r.wake.Close())
 }
+
+// goneErrors are what a write says when nobody has the other end.
+var goneErrors = []error{syscall.EPIPE, syscall.ECONNRESET}

@@ -132,3 +132,6 @@ func (s *sharedIn) Close() error {
 	s.closed.Store(true)
 	return nil
 }
+
+// goneErrors are what a write says when nobody has the other end.
+var goneErrors = []error{windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA, windows.WSAECONNRESET}

@@ -107,7 +107,7 @@ func (c *conn) SessionID() string { return "" }
 func (c *conn) Close() error {
 	c.closing.Do(func() {
 		c.mu.Lock()
-		c.endLocked(io.EOF)
+		c.endLocked(errOver)
 		c.mu.Unlock()
 		c.closeErr = c.streams.Close()
 	})

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -39,15 +39,14 @@ const (
 type drainState struct {
 	phase     phase
 	inputOver bool
-	// stopped says which kinds of stop there have been.
-	stopped map[stopKind]bool
-	timer   *time.Timer // of the window, then of the grace
+	stopped   [stopKinds]bool // which kinds of stop there have been
+	timer     *time.Timer     // of the window, then of the grace
 	// cause is what handlers see, once they are cancelled.
-	cause     error
-	handlers  map[*handler]struct{} // that Serve's middleware has seen
-	endErr    error                 // what Read returns; set before ended is closed
-	writeErr  error
-	abandoned int // requests that had no reply when it was over
+	cause      error
+	handlers   map[*handler]struct{} // that Serve's middleware has seen
+	endErr     error                 // what Read returns; set before ended is closed
+	outputOver bool
+	abandoned  int // requests that had no reply when it was over
 }
 
 // A stopKind is a reason to stop.
@@ -57,6 +56,7 @@ const (
 	stopEOF stopKind = iota
 	stopContext
 	stopSignal
+	stopKinds // how many there are
 )
 
 // stop begins to drain, or hurries a drain that has begun.
@@ -64,9 +64,6 @@ func (c *conn) stop(kind stopKind, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	again := c.stopped[kind]
-	if c.stopped == nil {
-		c.stopped = make(map[stopKind]bool)
-	}
 	c.stopped[kind] = true
 	switch {
 	case c.phase == serving:
@@ -129,13 +126,14 @@ func (c *conn) cancelLocked(cause error) {
 func (c *conn) drainedLocked() {
 	if (c.phase == draining || c.phase == cancelling) &&
 		len(c.calls) == 0 && c.replying == 0 && len(c.rejections) == 0 && !c.rejectionWriter {
-		c.endLocked(io.EOF)
+		c.endLocked(errOver)
 	}
 }
 
-// endLocked lets Read return err. The SDK takes what wraps io.EOF for a clean
-// end, so everything but a failed stream does.
-func (c *conn) endLocked(err error) {
+// endLocked cancels what is left, for the given cause, and lets Read return.
+// The SDK takes an error that wraps io.EOF for a clean end; only that of a
+// stream that has failed does not.
+func (c *conn) endLocked(cause error) {
 	if c.phase == over {
 		return
 	}
@@ -144,18 +142,18 @@ func (c *conn) endLocked(err error) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	c.cancelHandlersLocked(err)
+	c.cancelHandlersLocked(cause)
 	if c.endErr == nil {
-		c.endErr = err
-		if !errors.Is(err, io.EOF) {
-			c.endErr = fmt.Errorf("%w: %w", io.EOF, err)
-		}
+		c.endErr = fmt.Errorf("%w: %w", io.EOF, cause)
 	}
 	close(c.ended)
 }
 
-// errInputOver is the cause that handlers see when the client is gone.
-var errInputOver = fmt.Errorf("%w: the client has closed its end", ErrShutdown)
+// Causes that handlers see.
+var (
+	errInputOver = fmt.Errorf("%w: the client has closed its end", ErrShutdown)
+	errOver      = fmt.Errorf("%w: it is over", ErrShutdown)
+)
 
 // inputEnded is called when nothing more can be read.
 func (c *conn) inputEnded(err error) {
@@ -181,7 +179,7 @@ func (c *conn) outputEnded(err error) {
 	if !isClosed(err) {
 		c.endErr = fmt.Errorf("writing to the client: %w", err)
 	}
-	c.writeErr = err
+	c.outputOver = true
 	c.endLocked(errInputOver)
 }
 
@@ -189,7 +187,7 @@ func (c *conn) outputEnded(err error) {
 // have closed our own.
 func isClosed(err error) bool {
 	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) ||
-		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+		slices.ContainsFunc(goneErrors, func(gone error) bool { return errors.Is(err, gone) })
 }
 
 // failLocked answers a question of the server's in the client's place.

@@ -38,44 +38,57 @@ var byteOrderMark = []byte("\ufeff")
 // next returns the next line. A last line without LF is a line. When the
 // stream has ended it returns the reader's error.
 func (l *lineReader) next() (line, error) {
+	l.skipMark()
 	searched := l.start
 	for {
 		if i := bytes.IndexByte(l.buf[searched:], '\n'); i >= 0 {
 			end := searched + i
-			if l.limit >= 0 && end-l.start > l.limit {
-				return l.skip()
+			if exceeds(end-l.start, l.limit) {
+				return l.skip(), nil
 			}
-			text := l.trimMark(l.buf[l.start:end])
-			ln := line{text: text, size: int64(end - l.start)}
+			text := l.buf[l.start:end]
 			l.start = end + 1
-			return ln, nil
+			return line{text: text, size: int64(len(text))}, nil
 		}
 		searched = len(l.buf)
-		if l.limit >= 0 && len(l.buf)-l.start > l.limit {
-			return l.skip()
+		if exceeds(len(l.buf)-l.start, l.limit) {
+			return l.skip(), nil
 		}
 		if l.err != nil {
-			if l.start < len(l.buf) {
-				text := l.trimMark(l.buf[l.start:])
+			if text := l.buf[l.start:]; len(text) > 0 {
 				l.start = len(l.buf)
 				return line{text: text, size: int64(len(text))}, nil
 			}
 			return line{}, l.err
 		}
-		moved := l.fill()
-		searched -= moved
+		searched -= l.fill()
+	}
+}
+
+// skipMark skips one byte order mark at the beginning of the stream.
+func (l *lineReader) skipMark() {
+	if l.begun {
+		return
+	}
+	l.begun = true
+	for l.err == nil && len(l.buf) < len(byteOrderMark) && bytes.HasPrefix(byteOrderMark, l.buf) {
+		l.fill()
+	}
+	if bytes.HasPrefix(l.buf, byteOrderMark) {
+		l.start = len(byteOrderMark)
 	}
 }
 
 // fill reads once, and returns by how much it has moved what was there.
 func (l *lineReader) fill() (moved int) {
-	if l.start > 0 && (l.start == len(l.buf) || cap(l.buf)-len(l.buf) < readSize/2) {
-		moved = l.start
-		l.buf = l.buf[:copy(l.buf, l.buf[l.start:])]
-		l.start = 0
-	}
-	if cap(l.buf) > keptBuffer && len(l.buf) < readSize {
-		l.buf = append(make([]byte, 0, 2*readSize), l.buf...) // it held a long line
+	unread := l.buf[l.start:]
+	switch {
+	case cap(l.buf) > keptBuffer && len(unread) < readSize: // it held a long line
+		l.buf = append(make([]byte, 0, 2*readSize), unread...)
+		moved, l.start = l.start, 0
+	case len(unread) == 0 || cap(l.buf)-len(l.buf) < readSize/2:
+		l.buf = l.buf[:copy(l.buf, unread)]
+		moved, l.start = l.start, 0
 	}
 	if cap(l.buf)-len(l.buf) < readSize/2 {
 		l.buf = append(make([]byte, 0, 2*cap(l.buf)+readSize), l.buf...)
@@ -87,31 +100,24 @@ func (l *lineReader) fill() (moved int) {
 }
 
 // skip drops the line that has passed the limit, looking for its id.
-func (l *lineReader) skip() (line, error) {
+func (l *lineReader) skip() line {
 	ln := line{tooLong: true, sniffed: new(idSniffer)}
 	for {
-		rest := l.trimMark(l.buf[l.start:])
-		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-			ln.sniffed.feed(rest[:i])
-			ln.size += int64(i)
-			l.start = len(l.buf) - len(rest) + i + 1
-			return ln, nil
+		rest := l.buf[l.start:]
+		i := bytes.IndexByte(rest, '\n')
+		if i >= 0 {
+			rest = rest[:i]
 		}
 		ln.sniffed.feed(rest)
 		ln.size += int64(len(rest))
-		l.buf, l.start = l.buf[:0], 0
-		if l.err != nil {
-			return ln, nil
+		l.start += len(rest)
+		switch {
+		case i >= 0:
+			l.start++
+			return ln
+		case l.err != nil:
+			return ln
 		}
 		l.fill()
 	}
-}
-
-// trimMark removes one byte order mark from the beginning of the stream.
-func (l *lineReader) trimMark(b []byte) []byte {
-	if l.begun {
-		return b
-	}
-	l.begun = true
-	return bytes.TrimPrefix(b, byteOrderMark)
 }

@@ -78,6 +78,23 @@ func contents(t *testing.T, name string) string {
 	return string(b)
 }
 
+// B103: nobody else reads what the client sends, although it keeps coming.
+func TestReadingStandardInput(t *testing.T) {
+	t.Parallel()
+	p := launch(t, helper{}, nil)
+	p.start(mcptest.Handshake)
+	for range 5 {
+		p.send(p.tool("1", "write", script{Way: "child reads"}), p.tool("2", "write", script{Way: "server reads"}), p.tool("3", "echo", script{Text: "x"}))
+		got := map[string]string{}
+		for range 3 {
+			r := p.read()
+			got[string(r.ID)] = r.text()
+		}
+		require.Equal(t, map[string]string{"1": "written", "2": "written", "3": "x"}, got)
+	}
+	p.finish()
+}
+
 // Each way again, between the guard and the session: the handshake works.
 func TestWritingBeforeTheSession(t *testing.T) {
 	for _, way := range wayNames() {

@@ -13,8 +13,8 @@ import (
 const (
 	// pumpQueue bounds the diverted text that waits for standard error.
 	pumpQueue = 256 << 10
-	// pumpChunk is how much of it is written at a time: what POSIX wants to
-	// be atomic on every Linux pipe, so that lines do not mix with those of
+	// pumpChunk is how much of it is written at a time: what is
+	// atomic on a pipe of Linux, so that lines do not mix with those of
 	// others.
 	pumpChunk = 4 << 10
 	// pumpPartial is how long the rest of a line may take before its
@@ -33,8 +33,8 @@ const (
 // other one writes, and is the only one that may wait for standard error. What
 // does not fit into the queue is dropped by whole lines, and counted.
 type pump struct {
-	from   *os.File       // the read end of the pipe
-	to     io.WriteCloser // standard error; nil to drop everything
+	from   *os.File  // the read end of the pipe
+	to     io.Writer // standard error; nil to drop everything
 	prefix string
 	report func(Diverted)
 
@@ -56,11 +56,16 @@ type pump struct {
 	timer    *time.Timer // of an event that is due
 }
 
+// newPump starts a pump. A nil to, and that must be a nil interface, drops
+// everything.
 func newPump(from *os.File, to io.WriteCloser, prefix string, report func(Diverted)) *pump {
-	p := &pump{from: from, to: to, prefix: prefix, report: report}
+	p := &pump{from: from, prefix: prefix, report: report}
 	p.more.L = &p.mu
+	if to != nil {
+		p.to = to
+		go p.write(to)
+	}
 	go p.read()
-	go p.write()
 	return p
 }
 
@@ -165,15 +170,13 @@ func (p *pump) event() Diverted {
 	return e
 }
 
-func (p *pump) write() {
+// write writes what is queued, until the pipe is closed or it has given up.
+func (p *pump) write(to io.WriteCloser) {
+	defer to.Close()
 	var out []byte
 	for {
-		to, text, dropped := p.take()
-		if to == nil {
-			return
-		}
+		text, dropped := p.take()
 		if len(text) == 0 && dropped == 0 {
-			_ = to.Close()
 			return
 		}
 		out = out[:0]
@@ -194,32 +197,33 @@ func (p *pump) write() {
 			p.mu.Lock()
 			p.giveUp()
 			p.mu.Unlock()
-			_ = to.Close()
 			return
 		}
 	}
 }
 
-// take waits for lines to write. It also returns how much was dropped since it
-// was last called. Without either there will be no more; without a writer
-// nothing more is to be written.
-func (p *pump) take() (to io.WriteCloser, text []byte, dropped int64) {
+// take waits for lines to write. It also returns how many bytes were dropped
+// since it was last called. Without either there will be no more.
+func (p *pump) take() (text []byte, dropped int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken = p.taken[:0]
 	p.more.Broadcast()
 	for {
+		if p.to == nil {
+			return nil, 0
+		}
 		n := bytes.LastIndexByte(p.queue, '\n') + 1
 		if p.partial || p.over {
 			n = len(p.queue)
 		}
-		if n > 0 || p.over || p.to == nil {
+		if n > 0 || p.over {
 			p.taken = append(p.taken, p.queue[:n]...)
 			p.queue = append(p.queue[:0], p.queue[n:]...)
 			p.partial = false
 			dropped = p.stats.DroppedBytes - p.told
 			p.told = p.stats.DroppedBytes
-			return p.to, p.taken, dropped
+			return p.taken, dropped
 		}
 		if len(p.queue) > 0 && !p.waiting {
 			p.waiting = true

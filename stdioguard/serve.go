@@ -35,6 +35,12 @@ import (
 // soon as the time above is over, and leaves them running. Main must return
 // then: the process, and not Serve, ends them.
 func (t *Transport) Serve(ctx context.Context, server *mcp.Server) error {
+	var signals chan os.Signal // nil, and never ready, with NoSignals
+	if !t.opts.NoSignals {
+		signals = make(chan os.Signal, 2)
+		signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+		defer signal.Stop(signals)
+	}
 	server.AddReceivingMiddleware(joinShutdown)
 	// The SDK drops replies once the context of a session is cancelled.
 	base := context.WithoutCancel(ctx)
@@ -46,12 +52,6 @@ func (t *Transport) Serve(ctx context.Context, server *mcp.Server) error {
 	finished := make(chan error, 1)
 	go func() { finished <- session.Wait() }()
 
-	var signals chan os.Signal // nil, and never ready, with NoSignals
-	if !t.opts.NoSignals {
-		signals = make(chan os.Signal, 2)
-		signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-		defer signal.Stop(signals)
-	}
 	stopped := ctx.Done()
 	for {
 		select {
@@ -61,7 +61,7 @@ func (t *Transport) Serve(ctx context.Context, server *mcp.Server) error {
 			stopped = nil
 			c.stop(stopContext, contextCause(ctx))
 		case err := <-finished:
-			return c.outcome(err)
+			return outcome(err)
 		case <-c.ended:
 			return c.leave(finished)
 		}
@@ -78,7 +78,7 @@ const idleWait = 100 * time.Millisecond
 func (c *conn) leave(finished <-chan error) error {
 	c.mu.Lock()
 	wait := max(c.opts.Grace, idleWait)
-	if c.abandoned > 0 && c.writeErr == nil {
+	if c.abandoned > 0 && !c.outputOver {
 		wait = idleWait
 	}
 	n := c.abandoned
@@ -87,15 +87,18 @@ func (c *conn) leave(finished <-chan error) error {
 	defer timer.Stop()
 	select {
 	case err := <-finished:
-		return c.outcome(err)
+		return outcome(err)
 	case <-timer.C:
 	}
 	c.reporter.report(Abandoned{InFlight: n})
+	if n == 0 {
+		return fmt.Errorf("stdioguard: %w: handlers whose replies nobody waits for are still running", ErrAbandoned)
+	}
 	return fmt.Errorf("stdioguard: %w: %s without a reply", ErrAbandoned, requests(n))
 }
 
 // outcome is what Serve returns for what the SDK says of the session.
-func (c *conn) outcome(err error) error {
+func outcome(err error) error {
 	if err == nil || isClosed(err) || errors.Is(err, ErrShutdown) {
 		return nil
 	}

@@ -5,6 +5,7 @@ package stdioguard_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"os"
@@ -131,6 +132,18 @@ var ways = map[string]func(line string) error{
 // odd are further ways, each for one test.
 var odd = map[string]func(line string) error{
 	"stderr": func(line string) error { _, err := fmt.Fprintln(os.Stderr, line); return err },
+	// B103: a child that inherits standard input must not take the protocol's.
+	"child reads": func(string) error {
+		cmd := exec.Command("cat")
+		cmd.Stdin = os.Stdin
+		return cmd.Run()
+	},
+	"server reads": func(string) error {
+		if n, err := os.Stdin.Read(make([]byte, 100)); n != 0 || err != io.EOF {
+			return fmt.Errorf("standard input has %d bytes: %v", n, err)
+		}
+		return nil
+	},
 	"long orphan": func(line string) error {
 		cmd := exec.Command("sh", "-c", "sleep 20 &")
 		cmd.Stdout = os.Stdout
