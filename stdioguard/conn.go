@@ -48,6 +48,7 @@ type conn struct {
 	// rejections are written by a goroutine of their own, which runs while
 	// there are any, so that reading never waits for the client to read.
 	rejections      [][]byte
+	rejectionBytes  int
 	rejectionWriter bool
 	// revision is the protocol revision of a session with a handshake.
 	revision     string
@@ -62,10 +63,10 @@ type call struct {
 	batch   *batch // nil if it came alone
 }
 
-// maxRejections bounds the error responses that wait to be written. A client
-// that sends more malformed lines than this without reading gets no more of
-// them answered.
-const maxRejections = 1024
+// maxRejections bounds the error responses that wait to be written, in bytes.
+// A client that sends more malformed lines than that without reading gets no
+// more of them answered.
+const maxRejections = 128 << 10
 
 // overloadedEvery is how often Overloaded is sent at most.
 const overloadedEvery = 10 * time.Second
@@ -87,8 +88,9 @@ func newConn(t *Transport) *conn {
 		ended:    make(chan struct{}),
 		calls:    make(map[jsonrpc.ID]*call),
 		asked:    make(map[jsonrpc.ID]struct{}),
+
+		drainState: drainState{handlers: make(map[*handler]struct{})},
 	}
-	c.handlers = make(map[*handler]struct{})
 	go c.readLines()
 	return c
 }
@@ -300,10 +302,11 @@ func (c *conn) failAsked(r *rejection) {
 func (c *conn) queueRejection(reply []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.rejections) >= maxRejections {
+	if len(c.rejections) > 0 && c.rejectionBytes+len(reply) > maxRejections {
 		return false
 	}
 	c.rejections = append(c.rejections, reply)
+	c.rejectionBytes += len(reply)
 	if !c.rejectionWriter {
 		c.rejectionWriter = true
 		go c.writeRejections()
@@ -322,6 +325,7 @@ func (c *conn) writeRejections() {
 		}
 		reply := c.rejections[0]
 		c.rejections = c.rejections[1:]
+		c.rejectionBytes -= len(reply)
 		c.mu.Unlock()
 		// A failed write has ended the session; the rest fails as fast.
 		_ = c.write(func(dst []byte) ([]byte, error) { return append(dst, reply...), nil })

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -165,25 +164,35 @@ func TestClaimTwiceAndRestore(t *testing.T) {
 	require.Contains(t, stderr.String(), "third: <nil>\n")
 }
 
-// Nobody reads standard error, nor standard output: whoever prints does not wait.
-func TestFlood(t *testing.T) {
+// flood starts a server that prints 100,000 lines of 80 bytes before its
+// session begins, and waits until it has. Nobody reads standard error so far.
+func flood(t *testing.T) (p *process, stderr *os.File, took time.Duration) {
+	t.Helper()
 	stderr, childErr, err := os.Pipe()
 	require.NoError(t, err)
-	defer stderr.Close()
 	answer, childAnswer, err := os.Pipe()
 	require.NoError(t, err)
-	defer answer.Close()
+	t.Cleanup(func() {
+		_ = stderr.Close()
+		_ = answer.Close()
+	})
 	cmd := helperCommand(t, helper{Then: "flood", Report: true})
 	cmd.ExtraFiles = []*os.File{childAnswer}
-	p := start(t, cmd, childErr)
+	p = start(t, cmd, childErr)
 	require.NoError(t, childErr.Close())
 	require.NoError(t, childAnswer.Close())
 	line, err := bufio.NewReader(answer).ReadString('\n')
 	require.NoError(t, err)
-	took, err := strconv.Atoi(strings.TrimSpace(line))
+	ms, err := strconv.Atoi(strings.TrimSpace(line))
 	require.NoError(t, err)
-	t.Logf("100,000 lines in %d ms", took)
-	require.Less(t, took, 20_000)
+	return p, stderr, time.Duration(ms) * time.Millisecond
+}
+
+// Nobody reads standard error: whoever prints does not wait for that.
+func TestFlood(t *testing.T) {
+	p, stderr, took := flood(t)
+	t.Logf("100,000 lines in %v", took)
+	require.Less(t, took, 20*time.Second)
 
 	// The session works, and everything is accounted for.
 	p.start(mcptest.Handshake)
@@ -196,27 +205,16 @@ func TestFlood(t *testing.T) {
 	require.NoError(t, err)
 	lines := strings.Count(string(arrived), "[stdout] 0000")
 	t.Logf("%d lines arrived, %d were dropped", lines, counted.DroppedLines)
-	// Close gave up on what was being written: that may have arrived, and is
-	// counted as dropped.
-	require.GreaterOrEqual(t, int64(lines)+counted.DroppedLines, int64(100_000))
+	// The chunk of 4 KiB that was being written when Close gave up may have
+	// arrived, and is counted as dropped.
+	require.InDelta(t, 100_000, int64(lines)+counted.DroppedLines, 50)
 	require.Less(t, lines, 10_000)
 	require.Contains(t, p.reported(), "stdioguard.diverted")
 }
 
 // Once standard error is read again, a line says how much is missing.
 func TestFloodThenRead(t *testing.T) {
-	stderr, childErr, err := os.Pipe()
-	require.NoError(t, err)
-	answer, childAnswer, err := os.Pipe()
-	require.NoError(t, err)
-	defer answer.Close()
-	cmd := helperCommand(t, helper{Then: "flood", Report: true})
-	cmd.ExtraFiles = []*os.File{childAnswer}
-	p := start(t, cmd, childErr)
-	require.NoError(t, childErr.Close())
-	require.NoError(t, childAnswer.Close())
-	_, err = bufio.NewReader(answer).ReadString('\n')
-	require.NoError(t, err)
+	p, stderr, _ := flood(t)
 	arrived := make(chan string)
 	go func() {
 		b, _ := io.ReadAll(stderr)
@@ -379,154 +377,6 @@ func TestPipedRequests(t *testing.T) {
 					require.NotNil(t, parseReply(t, []byte(line)).Result, line)
 				}
 			}
-		})
-	}
-}
-
-func TestSignals(t *testing.T) {
-	term := func(p *process, s syscall.Signal) {
-		p.t.Helper()
-		require.NoError(p.t, p.cmd.Process.Signal(s))
-	}
-	// begin starts a session with a call in flight.
-	begin := func(t *testing.T, h helper, call script) *process {
-		t.Parallel()
-		p := launch(t, h, nil)
-		p.start(mcptest.Handshake)
-		p.send(p.tool("1", "sleep", call))
-		p.alive()
-		return p
-	}
-	// end expects the reply to the call, if any, and the exit code, in time.
-	end := func(p *process, since time.Time, text string, code int, least, most time.Duration) {
-		p.t.Helper()
-		if text != "" {
-			require.Contains(p.t, p.wait("1").text(), text)
-		}
-		for p.read() != nil {
-		}
-		require.Equal(p.t, code, p.exit(), p.stderr.String())
-		took := time.Since(since)
-		require.GreaterOrEqual(p.t, took, least)
-		require.Less(p.t, took, most)
-	}
-	const long = 60_000
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		t.Run("the reply is delivered, a late request refused/"+s.String(), func(t *testing.T) {
-			p := begin(t, helper{}, script{Ms: 400})
-			now := time.Now()
-			term(p, s)
-			for i := 2; ; i++ { // until the signal has been noticed
-				p.send(p.tool(strconv.Itoa(i), "echo", script{}))
-				if r := p.wait(strconv.Itoa(i)); r.Error != nil {
-					require.Equal(t, -32000, r.Error.Code)
-					break
-				}
-			}
-			end(p, now, "slept", 0, 0, 10*time.Second)
-		})
-	}
-	t.Run("the window is over", func(t *testing.T) {
-		p := begin(t, helper{StopMs: 200}, script{Ms: long})
-		now := time.Now()
-		term(p, syscall.SIGTERM)
-		end(p, now, "received terminated", 0, 200*time.Millisecond, 5*time.Second)
-	})
-	t.Run("a deaf handler", func(t *testing.T) {
-		p := begin(t, helper{StopMs: 200, GraceMs: 200}, script{Ms: long, Deaf: true})
-		now := time.Now()
-		term(p, syscall.SIGTERM)
-		end(p, now, "", 1, 400*time.Millisecond, 6*time.Second)
-		require.Contains(t, p.stderr.String(), "1 request without a reply")
-	})
-	t.Run("twice", func(t *testing.T) {
-		p := begin(t, helper{}, script{Ms: long})
-		now := time.Now()
-		term(p, syscall.SIGTERM)
-		for i := 2; ; i++ {
-			p.send(p.tool(strconv.Itoa(i), "echo", script{}))
-			if p.wait(strconv.Itoa(i)).Error != nil {
-				break
-			}
-		}
-		term(p, syscall.SIGTERM)
-		end(p, now, "received terminated", 0, 0, 4*time.Second)
-	})
-	t.Run("end of input, then the signal", func(t *testing.T) {
-		p := begin(t, helper{}, script{Ms: long})
-		require.NoError(t, p.in.Close())
-		time.Sleep(300 * time.Millisecond) // a client gives the server time before it sends a signal
-		now := time.Now()
-		term(p, syscall.SIGTERM)
-		end(p, now, "received terminated", 0, 0, 2*time.Second)
-	})
-	t.Run("end of input, then the signal, a deaf handler", func(t *testing.T) {
-		p := begin(t, helper{}, script{Ms: long, Deaf: true})
-		require.NoError(t, p.in.Close())
-		time.Sleep(300 * time.Millisecond)
-		now := time.Now()
-		term(p, syscall.SIGTERM)
-		end(p, now, "", 1, 0, 2*time.Second) // a client kills it 2 s later
-	})
-	t.Run("idle", func(t *testing.T) {
-		t.Parallel()
-		p := launch(t, helper{}, nil)
-		p.start(mcptest.Handshake)
-		p.alive()
-		now := time.Now()
-		term(p, syscall.SIGTERM)
-		end(p, now, "", 0, 0, 2*time.Second)
-	})
-	t.Run("the client does not read", func(t *testing.T) {
-		t.Parallel()
-		p := launch(t, helper{StopMs: 200, GraceMs: 200}, nil)
-		p.start(mcptest.Handshake)
-		p.send(p.tool("1", "big", script{Bytes: 1 << 20}))
-		time.Sleep(300 * time.Millisecond) // until the reply waits in the pipe
-		now := time.Now()
-		term(p, syscall.SIGTERM)
-		require.Equal(t, 1, p.exit())
-		require.Less(t, time.Since(now), 5*time.Second)
-	})
-}
-
-// A client that is gone, with all of its ends, is a clean end of the session
-// and no death by SIGPIPE.
-func TestClientIsGone(t *testing.T) {
-	for work, code := range map[string]int{"big": 0, "print for ever": 1} {
-		t.Run(work, func(t *testing.T) {
-			t.Parallel()
-			stderr, childErr, err := os.Pipe()
-			require.NoError(t, err)
-			cmd := helperCommand(t, helper{EOFMs: 200})
-			stdin, err := cmd.StdinPipe()
-			require.NoError(t, err)
-			out, childOut, err := os.Pipe()
-			require.NoError(t, err)
-			cmd.Stdout, cmd.Stderr = childOut, childErr
-			require.NoError(t, cmd.Start())
-			require.NoError(t, childOut.Close())
-			require.NoError(t, childErr.Close())
-			d := newDriver(t, stdin, out)
-			d.start(mcptest.Handshake)
-			if work == "big" {
-				d.send(d.tool("1", "big", script{Bytes: 1 << 20}))
-			} else {
-				d.send(d.tool("1", "write", script{Way: work}))
-			}
-			require.NoError(t, out.Close())
-			require.NoError(t, stderr.Close())
-			d.send(d.tool("2", "echo", script{}))
-			exited := make(chan error, 1)
-			go func() { exited <- cmd.Wait() }()
-			select {
-			case err := <-exited:
-				require.Equal(t, code, cmd.ProcessState.ExitCode(), "%v", err)
-			case <-time.After(20 * time.Second):
-				_ = cmd.Process.Kill()
-				require.Fail(t, "the server lives on without a client")
-			}
-			_ = stdin.Close()
 		})
 	}
 }

@@ -41,7 +41,7 @@ type pump struct {
 	mu       sync.Mutex
 	more     sync.Cond // something below has changed
 	queue    []byte
-	taken    []byte // what the writer is writing
+	taken    []byte // what the writer has taken and not yet written
 	partial  bool   // the last line of the queue has waited long enough for its rest
 	waiting  bool   // a timer will set partial
 	dropping bool   // the reader is inside a line that is being dropped
@@ -173,41 +173,61 @@ func (p *pump) event() Diverted {
 // write writes what is queued, until the pipe is closed or it has given up.
 func (p *pump) write(to io.WriteCloser) {
 	defer to.Close()
-	var out []byte
+	var text, out []byte
 	for {
-		text, dropped := p.take()
+		var dropped int64
+		text, dropped = p.take(text[:0])
 		if len(text) == 0 && dropped == 0 {
 			return
 		}
-		out = out[:0]
 		for rest := text; len(rest) > 0; {
-			end := bytes.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
+			n := 0
+			out, n = p.appendLines(out[:0], rest)
+			if _, err := to.Write(out); err != nil {
+				// Nobody will read standard error any more.
+				p.mu.Lock()
+				p.giveUp()
+				p.mu.Unlock()
+				return
 			}
-			out = append(append(append(out, p.prefix...), rest[:end]...), '\n')
-			rest = rest[min(end+1, len(rest)):]
+			rest = rest[n:]
+			p.mu.Lock()
+			p.taken = rest
+			p.mu.Unlock()
 		}
 		if dropped > 0 {
-			out = strconv.AppendInt(append(out, p.prefix...), dropped, 10)
+			out = strconv.AppendInt(append(out[:0], p.prefix...), dropped, 10)
 			out = append(out, " bytes dropped, because standard error was not read in time\n"...)
-		}
-		if err := writeLines(to, out); err != nil {
-			// Nobody will read standard error any more.
-			p.mu.Lock()
-			p.giveUp()
-			p.mu.Unlock()
-			return
+			_, _ = to.Write(out) // if that fails, the next one does
 		}
 	}
 }
 
-// take waits for lines to write. It also returns how many bytes were dropped
-// since it was last called. Without either there will be no more.
-func (p *pump) take() (text []byte, dropped int64) {
+// appendLines appends the first lines of text, with their prefix, as many as
+// go into one chunk and at least one. It returns how much of text they are.
+func (p *pump) appendLines(dst, text []byte) (_ []byte, n int) {
+	for n < len(text) {
+		end := bytes.IndexByte(text[n:], '\n')
+		next := n + end + 1
+		if end < 0 {
+			end, next = len(text)-n, len(text)
+		}
+		if n > 0 && len(dst)+len(p.prefix)+end+1 > pumpChunk {
+			break
+		}
+		dst = append(append(append(dst, p.prefix...), text[n:n+end]...), '\n')
+		n = next
+	}
+	return dst, n
+}
+
+// take waits for lines to write, and appends them to dst. It also returns how
+// many bytes were dropped since it was last called. Without either there will
+// be no more.
+func (p *pump) take(dst []byte) (text []byte, dropped int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.taken = p.taken[:0]
+	p.taken = nil
 	p.more.Broadcast()
 	for {
 		if p.to == nil {
@@ -218,7 +238,7 @@ func (p *pump) take() (text []byte, dropped int64) {
 			n = len(p.queue)
 		}
 		if n > 0 || p.over {
-			p.taken = append(p.taken, p.queue[:n]...)
+			p.taken = append(dst, p.queue[:n]...)
 			p.queue = append(p.queue[:0], p.queue[n:]...)
 			p.partial = false
 			dropped = p.stats.DroppedBytes - p.told
@@ -247,23 +267,6 @@ func (p *pump) giveUp() {
 	p.drop(p.queue)
 	p.queue, p.to = nil, nil
 	p.more.Broadcast()
-}
-
-// writeLines writes b in pieces that end at the end of a line where they can.
-func writeLines(to io.Writer, b []byte) error {
-	for len(b) > 0 {
-		n := len(b)
-		if n > pumpChunk {
-			if n = bytes.LastIndexByte(b[:pumpChunk], '\n') + 1; n == 0 {
-				n = pumpChunk
-			}
-		}
-		if _, err := to.Write(b[:n]); err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
 }
 
 // settle waits until everything that was written to the pipe before has been

@@ -126,16 +126,16 @@ type handler struct{ cancel context.CancelCauseFunc }
 
 // join returns a context for a handler, and what to call when it returns.
 func (c *conn) join(parent context.Context) (_ context.Context, leave func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	h := &handler{cancel}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cause != nil {
 		// parent may have been cancelled already, and has no cause.
-		ctx, cancel = context.WithCancelCause(context.WithoutCancel(parent))
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
 		cancel(c.cause)
 		return ctx, func() {}
 	}
+	ctx, cancel := context.WithCancelCause(parent)
+	h := &handler{cancel}
 	c.handlers[h] = struct{}{}
 	return ctx, func() {
 		c.mu.Lock()
