@@ -103,7 +103,8 @@ type IndexOptions struct {
 	// Scorer, if non-nil, changes the scores.
 	Scorer Scorer
 	// Floor is the confidence, from 0 to 1, under which nothing is returned.
-	// If zero, [DefaultFloor]; if negative, there is none.
+	// If zero, [DefaultFloor]; if negative, there is none. For a catalog of
+	// fewer than 60 entries it is lowered in proportion.
 	Floor float64
 	// WeakFloor is the confidence under which hits are marked weak. If zero,
 	// [DefaultWeakFloor]; if negative, none are.

@@ -10,9 +10,12 @@ import (
 
 // Confidence floors, found on questions that nothing answers.
 const (
-	DefaultFloor     = .225
+	DefaultFloor     = .26
 	DefaultWeakFloor = .45
 )
+
+// fullFloor is the size of a catalog from which on the floor holds as it is.
+const fullFloor = 60
 
 // DefaultLimit is how many hits a search returns if it is not told.
 const DefaultLimit = 5
@@ -165,11 +168,11 @@ func (x *Index) search(text string, limit int, allow func(*Entry) bool) *Result 
 	case len(named) > 0:
 		r.Confidence = 1
 	case len(coded) > 0:
-		r.Confidence = max(x.confidence(s, hits[0]), x.opts.Floor)
+		r.Confidence = max(x.confidence(s, hits[0]), x.floor())
 	default:
 		r.Confidence = x.confidence(s, hits[0])
 	}
-	if r.Confidence < x.opts.Floor {
+	if r.Confidence < x.floor() {
 		return r
 	}
 	r.Weak = r.Confidence < x.opts.WeakFloor
@@ -185,6 +188,13 @@ func (x *Index) better(s *scratch) func(a, b int32) int {
 	return func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.sums[b].score, s.sums[a].score), strings.Compare(x.entries[a].ID, x.entries[b].ID))
 	}
+}
+
+// floor returns the confidence under which nothing is returned. In a small
+// catalog it is lower: frequencies say less there about what a word means, and
+// a reader of a few weak hits is not misled for long.
+func (x *Index) floor() float64 {
+	return x.opts.Floor * min(1, float64(len(x.entries))/fullFloor)
 }
 
 // best returns the entries with the highest scores, without some.

@@ -149,7 +149,8 @@ func TestSearchFloors(t *testing.T) {
 	all := NewIndex(desk, &IndexOptions{Floor: -1, WeakFloor: -1}).Search(vague, 1)
 	require.Len(t, all.Hits, 1)
 	require.False(t, all.Weak)
-	none := NewIndex(desk, &IndexOptions{Floor: all.Confidence + .01}).Search(vague, 1)
+	// Eleven entries: the floor is lowered to eleven sixtieths.
+	none := NewIndex(desk, &IndexOptions{Floor: (all.Confidence + .01) * fullFloor / float64(len(desk))}).Search(vague, 1)
 	require.Empty(t, none.Hits)
 	require.Equal(t, all.Confidence, none.Confidence)
 	require.NotEmpty(t, none.Unmatched)

@@ -542,7 +542,7 @@ func TestGaps(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, d.catalog.Gaps(&b))
 	require.Contains(t, b.String(), "6 questions: ")
-	require.Regexp(t, `unicorn +2 +2`, b.String())
+	require.Regexp(t, `unicorn +2 +1`, b.String())
 	require.NotContains(t, b.String(), "4711", "what may be a value is not kept")
 	require.Contains(t, rec.names(), "catalog.missed")
 	for _, e := range rec.events {
