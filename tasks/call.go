@@ -2,9 +2,7 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	stderrors "errors"
-	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -76,7 +74,7 @@ func (m *Manager) serve(ctx context.Context, r *run, policy Policy, start func()
 		case stderrors.Is(err, ErrFull):
 			return m.refuse(ctx, r, "store full", errors.RateLimited("too many calls of %s are kept", want.Tool).RetryAfter(time.Minute))
 		case err != nil:
-			m.observer.Observe(ctx, StoreFailed{Operation: "create", Task: want.ID, Err: err})
+			m.observer.Observe(ctx, OperationFailed{Operation: "create", Task: want.ID, Err: err})
 			return m.refuse(ctx, r, "store failed", errors.Unavailable("%s cannot be called now", want.Tool).
 				Because("the server cannot make sure that it runs only once").RetryAfter(5*time.Second).Cause(err))
 		case created:
@@ -161,18 +159,17 @@ func (m *Manager) lead(ctx context.Context, r *run, rec Record, start func()) (m
 // discard removes the record of a call that was not started. If it was joined
 // in between, it fails instead.
 func (m *Manager) discard(ctx context.Context, rec Record) {
-	ctx = context.WithoutCancel(ctx)
-	if m.store.Delete(ctx, rec.ID, rec.Version) == nil {
+	if m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
 		return
 	}
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The call was not started: the server is busy."}}
-	_, err := m.persist(ctx, rec.ID, func(rec *Record, now time.Time) error {
+	_, err := m.persist(m.life, rec.ID, func(rec *Record, now time.Time) error {
 		rec.Worker = ""
 		e.apply(rec, now)
 		return nil
 	})
 	if err != nil {
-		m.observer.Observe(ctx, StoreFailed{Operation: "discard", Task: rec.ID, Err: err})
+		m.observer.Observe(ctx, OperationFailed{Operation: "discard", Task: rec.ID, Err: err})
 	}
 }
 
@@ -215,11 +212,11 @@ func (r *run) await(ctx context.Context) (mcp.Result, error) {
 // on, unless there is no way to recognize it.
 func (r *run) leave() {
 	if r.alone {
-		go r.abort("The caller has gone.")
+		r.m.background(func() { r.abort(r.m.life, "The caller has gone.") })
 		return
 	}
 	r.m.background(func() {
-		if _, err := r.m.disclose(r.ctx, r.id); err == nil {
+		if _, err := r.m.disclose(r.m.life, r.id); err == nil {
 			r.disclosed()
 			r.detach()
 		}
@@ -252,8 +249,9 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 	if got.Status == Failed || got.Status == Cancelled {
 		return m.awaitRelease(ctx, r, got)
 	}
-	m.observer.Observe(ctx, Joined{Task: got.ID, Tool: got.Tool, ByKey: byKey, Age: time.Since(got.CreatedAt)})
-
+	joined := func() {
+		m.observer.Observe(ctx, Joined{Task: got.ID, Tool: got.Tool, ByKey: byKey, Age: time.Since(got.CreatedAt)})
+	}
 	patience, cancel := r.patience(ctx)
 	defer cancel()
 	for !got.Status.Terminal() {
@@ -265,7 +263,7 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 			case stderrors.Is(err, ErrNotFound):
 				return nil, nil, true
 			case patience.Err() == nil:
-				m.observer.Observe(ctx, StoreFailed{Operation: "watch", Task: got.ID, Err: err})
+				m.observer.Observe(ctx, OperationFailed{Operation: "watch", Task: got.ID, Err: err})
 				sleep(patience, time.Second)
 			}
 			continue
@@ -275,6 +273,7 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 		}
 		shown, err := m.disclose(ctx, got.ID)
 		if err == nil {
+			joined()
 			return m.handle(r, &shown, true), nil, false
 		}
 		if stderrors.Is(err, ErrNotFound) {
@@ -286,6 +285,7 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 		}
 		got = shown
 	}
+	joined()
 	res, err = joinedResult(r.req, &got)
 	return res, err, false
 }
@@ -341,7 +341,7 @@ func (m *Manager) refuse(ctx context.Context, r *run, reason string, err error) 
 	if _, ok := errorAs[*jsonrpc.Error](err); ok {
 		return nil, err
 	}
-	m.observer.Observe(ctx, StoreFailed{Operation: reason, Err: err})
+	m.observer.Observe(ctx, OperationFailed{Operation: reason, Err: err})
 	return nil, errInternal("The tool cannot be called because of an internal error.")
 }
 
@@ -364,134 +364,4 @@ func (m *Manager) anonymousCall(ctx context.Context, r *run) (mcp.Result, error)
 	}
 	m.observer.Observe(ctx, Denied{Verb: wire.MethodCallTool, Reason: deniedAnonymous})
 	return r.next(ctx, wire.MethodCallTool, r.req)
-}
-
-// joinedResult answers a repeated call with what the first one came to.
-func joinedResult(req *mcp.CallToolRequest, rec *Record) (mcp.Result, error) {
-	switch rec.Status {
-	case Completed:
-		res, err := storedResult(req, rec.Result)
-		if err != nil {
-			return nil, errInternal("The stored result cannot be read.")
-		}
-		res.Content = append(res.Content, &mcp.TextContent{Text: joinNote(rec)})
-		return wire.WithMeta(res, wire.MetaTask, rec.meta(true)), nil
-	case Failed:
-		e := *rec.Error
-		e.Message += " " + joinNote(rec)
-		return nil, e.protocol()
-	default:
-		return endedElsewhere(rec).Result(req), nil
-	}
-}
-
-// endedElsewhere says that somebody else has ended the caller's task.
-func endedElsewhere(rec *Record) *errors.Failure {
-	return errors.Refused("this call was %s", rec.Status).Because("%s", rec.StatusMessage)
-}
-
-func (e *Error) protocol() error {
-	return &jsonrpc.Error{Code: e.Code, Message: e.Message, Data: e.Data}
-}
-
-// joinNote is the line that tells a model that its call was not run again.
-func joinNote(rec *Record) string {
-	return fmt.Sprintf("(Not run again: this is the result of the same call of %s ago.)", ago(rec.CreatedAt))
-}
-
-func ago(t time.Time) time.Duration {
-	d := time.Since(t)
-	if d >= time.Second {
-		return d.Round(time.Second)
-	}
-	return d.Round(time.Millisecond)
-}
-
-// meta is what a result says about the task behind it, for programs.
-func (r *Record) meta(joined bool) map[string]any {
-	return map[string]any{
-		"taskId": r.ID,
-		"status": string(r.Status),
-		"joined": joined,
-		"ageMs":  time.Since(r.CreatedAt).Milliseconds(),
-	}
-}
-
-// storedResult decodes a stored result for one answer. Structured content and
-// _meta stay as they are: decoding them would round large integers.
-func storedResult(req *mcp.CallToolRequest, raw json.RawMessage) (*mcp.CallToolResult, error) {
-	var stored mcp.CallToolResult
-	if err := json.Unmarshal(raw, &stored); err != nil {
-		return nil, err
-	}
-	var kept struct {
-		Meta              map[string]json.RawMessage `json:"_meta"`
-		StructuredContent json.RawMessage            `json:"structuredContent"`
-	}
-	if err := json.Unmarshal(raw, &kept); err != nil {
-		return nil, err
-	}
-	res := wire.NewToolResult(req)
-	res.Content, res.IsError = stored.Content, stored.IsError
-	if kept.StructuredContent != nil {
-		res.StructuredContent = kept.StructuredContent
-	}
-	res.Meta = make(mcp.Meta, len(kept.Meta))
-	for k, v := range kept.Meta {
-		res.Meta[k] = v
-	}
-	return res, nil
-}
-
-// slotsOf returns the slots of a tool. Names come from policies and registered
-// handlers, so there are only as many as tools.
-func (m *Manager) slotsOf(tool string, p *Policy) *slots {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.slots[tool]
-	if s == nil {
-		s = newSlots(p)
-		m.slots[tool] = s
-	}
-	return s
-}
-
-// change applies f to a task by compare and swap, as often as it takes. An
-// error of f ends it without a change.
-func (m *Manager) change(ctx context.Context, id string, f func(rec *Record, now time.Time) error) (Record, error) {
-	for {
-		rec, err := m.store.Get(ctx, id)
-		if err != nil {
-			return Record{}, err
-		}
-		now := time.Now()
-		if err := f(&rec, now); err != nil {
-			return rec, err
-		}
-		got, err := m.store.Update(ctx, now, rec)
-		if stderrors.Is(err, ErrConflict) {
-			continue
-		}
-		return got, err
-	}
-}
-
-// persist is change for what must be written down: it does not end with ctx,
-// and it goes on for about two minutes while the store does not answer.
-func (m *Manager) persist(ctx context.Context, id string, f func(rec *Record, now time.Time) error) (Record, error) {
-	ctx = context.WithoutCancel(ctx)
-	var own error
-	for pause := 50 * time.Millisecond; ; pause *= 2 {
-		own = nil
-		rec, err := m.change(ctx, id, func(rec *Record, now time.Time) error {
-			own = f(rec, now)
-			return own
-		})
-		if err == nil || own != nil || pause > time.Minute ||
-			stderrors.Is(err, ErrNotFound) || stderrors.Is(err, ErrFull) || stderrors.Is(err, ErrTerminal) {
-			return rec, err
-		}
-		m.observer.Observe(ctx, StoreFailed{Operation: "update", Task: id, Err: err})
-		sleep(ctx, pause)
-	}
 }

@@ -57,7 +57,7 @@ func SetStatus(ctx context.Context, format string, args ...any) {
 		return nil
 	})
 	if err != nil && !stderrors.Is(err, errEnded) && !stderrors.Is(err, errFenced) && ctx.Err() == nil {
-		r.m.observer.Observe(ctx, StoreFailed{Operation: "status", Task: r.id, Err: err})
+		r.m.observer.Observe(ctx, OperationFailed{Operation: "status", Task: r.id, Err: err})
 	}
 }
 

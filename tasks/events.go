@@ -122,16 +122,16 @@ func (e Lost) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool), slog.Bool("run_again", e.RunAgain))
 }
 
-// StoreFailed is observed when the store or the push of a notification did not
-// work.
-type StoreFailed struct {
+// OperationFailed is observed when something that tasks need did not work: the
+// store, a policy's identity function, the push of a notification.
+type OperationFailed struct {
 	Operation string
 	Task      string
 	Err       error
 }
 
-func (StoreFailed) EventName() string      { return "tasks.store_failed" }
-func (StoreFailed) EventLevel() slog.Level { return slog.LevelError }
-func (e StoreFailed) LogValue() slog.Value {
+func (OperationFailed) EventName() string      { return "tasks.operation_failed" }
+func (OperationFailed) EventLevel() slog.Level { return slog.LevelError }
+func (e OperationFailed) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("operation", e.Operation), slog.String("task", e.Task), slog.Any("error", e.Err))
 }

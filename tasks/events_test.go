@@ -37,7 +37,7 @@ func TestEventsCanBeLogged(t *testing.T) {
 	var b strings.Builder
 	log := observe.Slog(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	for _, e := range []observe.Event{tasks.Created{}, tasks.Joined{}, tasks.Ended{Cause: context.Canceled}, tasks.Panicked{},
-		tasks.Dropped{}, tasks.Denied{}, tasks.Refused{}, tasks.Lost{}, tasks.StoreFailed{Err: context.Canceled}} {
+		tasks.Dropped{}, tasks.Denied{}, tasks.Refused{}, tasks.Lost{}, tasks.OperationFailed{Err: context.Canceled}} {
 		require.True(t, strings.HasPrefix(e.EventName(), "tasks."))
 		log.Observe(t.Context(), e)
 		require.Contains(t, b.String(), e.EventName())

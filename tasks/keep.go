@@ -20,11 +20,7 @@ const (
 // before keep returns, so that every record has a worker that is known.
 func (m *Manager) keep() {
 	m.keeping.Do(func() {
-		ctx, stop := context.WithCancel(context.Background())
-		m.mu.Lock()
-		m.stop = stop
-		m.mu.Unlock()
-		first, cancel := context.WithTimeout(ctx, beatEvery)
+		first, cancel := context.WithTimeout(m.life, beatEvery)
 		m.beat(first)
 		cancel()
 		m.background(func() {
@@ -33,10 +29,10 @@ func (m *Manager) keep() {
 			for {
 				select {
 				case <-tick.C:
-					m.beat(ctx)
-					m.reap(ctx)
-					m.sweep(ctx)
-				case <-ctx.Done():
+					m.beat(m.life)
+					m.reap(m.life)
+					m.sweep(m.life)
+				case <-m.life.Done():
 					return
 				}
 			}
@@ -46,7 +42,7 @@ func (m *Manager) keep() {
 
 func (m *Manager) beat(ctx context.Context) {
 	if err := m.store.Beat(ctx, m.worker, time.Now().Add(lease)); err != nil && ctx.Err() == nil {
-		m.observer.Observe(ctx, StoreFailed{Operation: "beat", Err: err})
+		m.observer.Observe(ctx, OperationFailed{Operation: "beat", Err: err})
 	}
 }
 
@@ -54,7 +50,7 @@ func (m *Manager) sweep(ctx context.Context) {
 	for {
 		n, err := m.store.Sweep(ctx, time.Now(), keepBatch)
 		if err != nil && ctx.Err() == nil {
-			m.observer.Observe(ctx, StoreFailed{Operation: "sweep", Err: err})
+			m.observer.Observe(ctx, OperationFailed{Operation: "sweep", Err: err})
 		}
 		if err != nil || n < keepBatch {
 			return
@@ -67,7 +63,7 @@ func (m *Manager) reap(ctx context.Context) {
 	recs, err := m.store.Lost(ctx, time.Now(), keepBatch)
 	if err != nil {
 		if ctx.Err() == nil {
-			m.observer.Observe(ctx, StoreFailed{Operation: "lost", Err: err})
+			m.observer.Observe(ctx, OperationFailed{Operation: "lost", Err: err})
 		}
 		return
 	}
@@ -108,7 +104,7 @@ func (m *Manager) recover(ctx context.Context, lost Record) {
 		return
 	}
 	if err != nil {
-		m.observer.Observe(ctx, StoreFailed{Operation: "recover", Task: lost.ID, Err: err})
+		m.observer.Observe(ctx, OperationFailed{Operation: "recover", Task: lost.ID, Err: err})
 		return
 	}
 	m.observer.Observe(ctx, Lost{Task: rec.ID, Tool: rec.Tool, RunAgain: again})
@@ -130,7 +126,7 @@ func (m *Manager) runAgain(ctx context.Context, rr *rerunner, rec Record) {
 	}
 	if err != nil {
 		r.req = req
-		r.fail(err, outcomeUnknown, errors.Unavailable("%s cannot be started again", rec.Tool))
+		r.fail(ctx, err, outcomeUnknown, errors.Unavailable("%s cannot be started again", rec.Tool))
 		return
 	}
 	r.req, r.lent, r.giveBack = req, req.Session, giveBack

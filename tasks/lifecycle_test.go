@@ -472,3 +472,66 @@ func TestStructuredContentKeepsItsNumbers(t *testing.T) {
 	require.Contains(t, c.raw("tools/call", map[string]any{"name": "task_result", "arguments": map[string]any{"task_id": id}}), "9007199254740993")
 	require.Contains(t, c.raw("tools/call", map[string]any{"name": "count", "arguments": map[string]any{}}), "9007199254740993")
 }
+
+// moodyStore is a store that cannot be reached at times.
+type moodyStore struct {
+	tasks.Store
+	away atomic.Bool
+}
+
+func (s *moodyStore) err() error {
+	if s.away.Load() {
+		return errors.New("dial tcp 10.0.0.7:5432: connection refused")
+	}
+	return nil
+}
+
+func (s *moodyStore) Create(ctx context.Context, now time.Time, r tasks.Record) (tasks.Record, bool, error) {
+	if err := s.err(); err != nil {
+		return r, false, err
+	}
+	return s.Store.Create(ctx, now, r)
+}
+
+func (s *moodyStore) Get(ctx context.Context, id string) (tasks.Record, error) {
+	if err := s.err(); err != nil {
+		return tasks.Record{}, err
+	}
+	return s.Store.Get(ctx, id)
+}
+
+func (s *moodyStore) Update(ctx context.Context, now time.Time, r tasks.Record) (tasks.Record, error) {
+	if err := s.err(); err != nil {
+		return r, err
+	}
+	return s.Store.Update(ctx, now, r)
+}
+
+func TestStoreThatIsAway(t *testing.T) {
+	j := newJob()
+	store := &moodyStore{Store: tasks.NewMemoryStore(nil)}
+	inBubble(t, tasks.Options{Store: store, Policies: map[string]tasks.Policy{"export": {}}}, j, func(t *testing.T, m *tasks.Manager, cs *mcp.ClientSession) {
+		res, err := call(t.Context(), cs, "export", args{})
+		require.NoError(t, err)
+		id := taskID(t, res)
+		store.away.Store(true)
+		close(j.release)
+		synctest.Wait()
+
+		_, err = call(t.Context(), cs, "task_status", args{"task_id": id})
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "10.0.0.7")
+		res, err = call(t.Context(), cs, "export", args{"date": "other"})
+		require.NoError(t, err)
+		require.True(t, res.IsError, "what cannot be remembered is not started")
+		require.NotContains(t, mcptest.Text(res), "10.0.0.7")
+		require.EqualValues(t, 1, j.runs.Load())
+
+		time.Sleep(time.Hour)
+		store.away.Store(false)
+		res, err = call(t.Context(), cs, "task_result", args{"task_id": id})
+		require.NoError(t, err)
+		require.Equal(t, `{"rows":42}`, mcptest.Text(res), "the result was not lost")
+		require.NoError(t, m.Close(t.Context()))
+	})
+}

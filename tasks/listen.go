@@ -97,7 +97,7 @@ func (m *Manager) follow(ctx context.Context, l *listening, s *stream, rec Recor
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				m.observer.Observe(ctx, StoreFailed{Operation: "push", Task: rec.ID, Err: err})
+				m.observer.Observe(ctx, OperationFailed{Operation: "push", Task: rec.ID, Err: err})
 			}
 			return
 		}
@@ -113,7 +113,7 @@ func (m *Manager) follow(ctx context.Context, l *listening, s *stream, rec Recor
 			if ctx.Err() != nil || stderrors.Is(err, ErrNotFound) {
 				return
 			}
-			m.observer.Observe(ctx, StoreFailed{Operation: "watch", Task: rec.ID, Err: err})
+			m.observer.Observe(ctx, OperationFailed{Operation: "watch", Task: rec.ID, Err: err})
 			if !sleep(ctx, time.Second) {
 				return
 			}

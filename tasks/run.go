@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	stderrors "errors"
 	"fmt"
 	"runtime/debug"
@@ -166,7 +165,7 @@ func (r *run) begin() error {
 		SetStatus(r.ctx, "")
 	}
 	r.limit = time.AfterFunc(r.policy.MaxRun, func() {
-		r.fail(errMaxRun, fmt.Sprintf("The work was stopped: it took longer than %v. "+
+		r.fail(r.m.life, errMaxRun, fmt.Sprintf("The work was stopped: it took longer than %v. "+
 			"Part of it may have been done: check before you start it again.", r.policy.MaxRun), errors.Timeout("%s did not end in time", r.tool))
 	})
 	return nil
@@ -194,7 +193,7 @@ func (r *run) shape(out outcome) outcome {
 	}
 	as := func(context.Context, string, mcp.Request) (mcp.Result, error) { return out.res, out.err }
 	var shaped outcome
-	shaped.res, shaped.err = errors.Shape(&errors.Options{Observer: r.m.opts.Observer})(as)(r.ctx, wire.MethodCallTool, r.req)
+	shaped.res, shaped.err = r.m.shape(as)(r.ctx, wire.MethodCallTool, r.req)
 	return shaped
 }
 
@@ -232,7 +231,7 @@ func (r *run) rounds(out outcome) outcome {
 // withdraw removes the record if nobody has the handle.
 func (r *run) withdraw() bool {
 	for {
-		ctx := context.WithoutCancel(r.ctx)
+		ctx := r.m.life
 		rec, err := r.m.store.Get(ctx, r.id)
 		if err != nil || rec.Disclosed || rec.Status.Terminal() {
 			return false
@@ -241,7 +240,7 @@ func (r *run) withdraw() bool {
 			return true
 		}
 		if !stderrors.Is(err, ErrConflict) {
-			r.m.observer.Observe(ctx, StoreFailed{Operation: "delete", Task: r.id, Err: err})
+			r.m.observer.Observe(ctx, OperationFailed{Operation: "delete", Task: r.id, Err: err})
 			return false
 		}
 	}
@@ -258,7 +257,7 @@ func (r *run) finish(out outcome) {
 		return
 	}
 	dropped := ""
-	rec, err := r.m.persist(r.ctx, r.id, func(rec *Record, now time.Time) error {
+	rec, err := r.m.persist(r.m.life, r.id, func(rec *Record, now time.Time) error {
 		dropped = ""
 		if rec.Run != r.number {
 			return errFenced
@@ -276,7 +275,7 @@ func (r *run) finish(out outcome) {
 	case stderrors.Is(err, ErrFull):
 		// The task must end even if its result finds no room.
 		e = ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The work was done, but the server has no room to keep its result."}, cause: err}
-		rec, err = r.m.persist(r.ctx, r.id, func(rec *Record, now time.Time) error {
+		rec, err = r.m.persist(r.m.life, r.id, func(rec *Record, now time.Time) error {
 			rec.Worker = ""
 			e.apply(rec, now)
 			return nil
@@ -291,7 +290,7 @@ func (r *run) finish(out outcome) {
 	case dropped != "":
 		r.m.observer.Observe(r.ctx, Dropped{Task: r.id, Tool: r.tool, Reason: dropped})
 	case err != nil:
-		r.m.observer.Observe(r.ctx, StoreFailed{Operation: "finish", Task: r.id, Err: err})
+		r.m.observer.Observe(r.ctx, OperationFailed{Operation: "finish", Task: r.id, Err: err})
 	default:
 		r.m.observer.Observe(r.ctx, Ended{Task: r.id, Tool: r.tool, Status: rec.Status, ToolError: e.toolError,
 			Ran: rec.UpdatedAt.Sub(rec.CreatedAt), Cause: e.cause})
@@ -311,15 +310,15 @@ func (r *run) decide(out outcome) {
 // and the identity stay held until the body has returned, so that a second run
 // does not start beside it. A caller that still waits gets f with message as its
 // reason: the outcome is not known, so it must not just try again.
-func (r *run) fail(cause error, message string, f *errors.Failure) {
+func (r *run) fail(ctx context.Context, cause error, message string, f *errors.Failure) {
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: message}, cause: cause}
-	r.end(e, outcome{res: f.Because("%s", message).DoNotRetry().Result(r.req)})
+	r.end(ctx, e, outcome{res: f.Because("%s", message).DoNotRetry().Result(r.req)})
 }
 
 // abort is fail for a cancellation.
-func (r *run) abort(message string) {
+func (r *run) abort(ctx context.Context, message string) {
 	e := ending{status: Cancelled, message: message, cause: errCancelled}
-	r.end(e, outcome{res: errors.Refused("the call was cancelled").Because("%s", message).Result(r.req)})
+	r.end(ctx, e, outcome{res: errors.Refused("the call was cancelled").Because("%s", message).Result(r.req)})
 }
 
 // handOver stops the body and leaves the record as it is, for another process
@@ -330,8 +329,8 @@ func (r *run) handOver() {
 	r.cancel(errClosing)
 }
 
-func (r *run) end(e ending, out outcome) {
-	rec, err := r.m.persist(r.ctx, r.id, func(rec *Record, now time.Time) error {
+func (r *run) end(ctx context.Context, e ending, out outcome) {
+	rec, err := r.m.persist(ctx, r.id, func(rec *Record, now time.Time) error {
 		if rec.Run != r.number {
 			return errFenced
 		}
@@ -366,7 +365,7 @@ func (r *run) detach() {
 					r.cancel(errFenced)
 					return
 				case err != nil:
-					r.m.observer.Observe(r.ctx, StoreFailed{Operation: "watch", Task: r.id, Err: err})
+					r.m.observer.Observe(r.ctx, OperationFailed{Operation: "watch", Task: r.id, Err: err})
 					if !sleep(r.ctx, time.Second) {
 						return
 					}
@@ -380,97 +379,4 @@ func (r *run) detach() {
 			}
 		})
 	})
-}
-
-// sleep waits for d and reports whether ctx is still alive.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// An ending is how a task ends.
-type ending struct {
-	status    Status
-	message   string
-	result    json.RawMessage
-	err       *Error
-	toolError bool
-	cause     error // private
-}
-
-// ending turns the outcome of a run into what the record says. Of errors, only
-// protocol errors are public.
-func (r *run) ending(out outcome) ending {
-	if out.err != nil {
-		e := &Error{Code: jsonrpc.CodeInternalError, Message: "The tool failed because of an internal error."}
-		if je, ok := errorAs[*jsonrpc.Error](out.err); ok {
-			e = &Error{Code: je.Code, Message: je.Message, Data: je.Data}
-		}
-		return ending{status: Failed, err: e, cause: out.err}
-	}
-	raw, err := marshal(out.res)
-	if err != nil {
-		return ending{status: Failed, cause: err,
-			err: &Error{Code: jsonrpc.CodeInternalError, Message: "The tool's result cannot be encoded."}}
-	}
-	res, _ := out.res.(*mcp.CallToolResult)
-	return ending{status: Completed, result: raw, toolError: res != nil && res.IsError}
-}
-
-func errorAs[E error](err error) (e E, ok bool) {
-	ok = stderrors.As(err, &e)
-	return e, ok
-}
-
-// marshal encodes a result of foreign code, which may be nil or panic.
-func marshal(res mcp.Result) (raw json.RawMessage, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("encoding the result panicked: %v", v)
-		}
-	}()
-	raw, err = json.Marshal(res)
-	if err == nil && (len(raw) == 0 || raw[0] != '{') {
-		err = stderrors.New("the handler returned no result")
-	}
-	return raw, err
-}
-
-// briefly is how long a failed call that nobody has the handle of is kept, for
-// those who wait for it.
-const briefly = time.Minute
-
-// apply ends rec.
-func (e *ending) apply(rec *Record, now time.Time) {
-	rec.Status, rec.StatusMessage = e.status, e.message
-	rec.Result, rec.Error = e.result, e.err
-	if e.err != nil && rec.StatusMessage == "" {
-		rec.StatusMessage = e.err.Message
-	}
-	rec.InputRequests, rec.InputResponses = nil, nil
-
-	success := e.status == Completed && !e.toolError
-	switch {
-	case rec.Disclosed, success && (rec.Key != "" || rec.Identity != "" && rec.Window == 0):
-		rec.ExpiresAt = now.Add(rec.TTL)
-	case success:
-		rec.ExpiresAt = now.Add(min(rec.Window, rec.TTL))
-	default:
-		rec.ExpiresAt = now.Add(min(briefly, rec.TTL))
-	}
-	switch {
-	case success:
-		rec.KeyUntil, rec.IdentityUntil = rec.ExpiresAt, rec.ExpiresAt
-		if rec.Window > 0 {
-			rec.IdentityUntil = now.Add(min(rec.Window, rec.TTL))
-		}
-	case rec.Worker == "":
-		rec.letGo(now)
-	}
 }

@@ -56,3 +56,16 @@ func (s *slots) release() {
 		<-s.free
 	}
 }
+
+// slotsOf returns the slots of a tool. Names come from policies and registered
+// handlers, so there are only as many as tools.
+func (m *Manager) slotsOf(tool string, p *Policy) *slots {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.slots[tool]
+	if s == nil {
+		s = newSlots(p)
+		m.slots[tool] = s
+	}
+	return s
+}

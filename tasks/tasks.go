@@ -84,14 +84,17 @@ type Manager struct {
 	rerun     atomic.Pointer[rerunner]
 
 	conns streams // transports that can push, see Transport
+	shape mcp.Middleware
+
+	life context.Context // ends with the manager
+	end  context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
 	runs    map[string]*run // running in this process, by task
 	slots   map[string]*slots
-	idle    chan struct{} // closed when closed and runs is empty
-	stopped bool          // no more background work
-	stop    context.CancelFunc
+	idle    chan struct{}  // closed when closed and runs is empty
+	stopped bool           // no more background work
 	others  sync.WaitGroup // background work
 	keeping sync.Once
 }
@@ -117,6 +120,8 @@ func New(opts *Options) *Manager {
 	}
 	m.epoch = m.store.Epoch()
 	m.observer = observe.Or(m.opts.Observer)
+	m.shape = errors.Shape(&errors.Options{Observer: m.observer})
+	m.life, m.end = context.WithCancel(context.Background())
 	m.opts.ToolNames = m.opts.ToolNames.withDefaults()
 	if m.opts.MaxWait <= 0 {
 		m.opts.MaxWait = 20 * time.Second
@@ -162,10 +167,8 @@ func (m *Manager) Close(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	m.stopped = true
-	if m.stop != nil {
-		m.stop()
-	}
 	m.mu.Unlock()
+	m.end()
 	m.others.Wait()
 	return abandoned
 }
@@ -181,19 +184,19 @@ func (m *Manager) background(f func()) {
 
 // abandon cancels what runs and waits a little for it.
 func (m *Manager) abandon() error {
+	patience, cancel := context.WithTimeout(m.life, time.Second)
+	defer cancel()
 	for _, r := range m.running() {
 		if r.policy.RunAgain {
 			r.handOver()
 		} else {
-			r.fail(errClosing, outcomeUnknown, errors.Unavailable("the server is shutting down"))
+			r.fail(patience, errClosing, outcomeUnknown, errors.Unavailable("the server is shutting down"))
 		}
 	}
-	patience := time.NewTimer(time.Second)
-	defer patience.Stop()
 	select {
 	case <-m.idle:
 		return nil
-	case <-patience.C:
+	case <-patience.Done():
 	}
 	var ids []string
 	for _, r := range m.running() {

@@ -144,7 +144,7 @@ func (m *Manager) lostTask(id string) Record {
 // The handler is told, and the key stays held until it has returned.
 func (m *Manager) cancel(ctx context.Context, id string) (Record, error) {
 	if r := m.local(id); r != nil {
-		r.abort("Cancelled on request.")
+		r.abort(ctx, "Cancelled on request.")
 		return m.store.Get(ctx, id)
 	}
 	e := ending{status: Cancelled, message: "Cancelled on request."}
@@ -172,7 +172,7 @@ func (m *Manager) publicError(ctx context.Context, operation, id string, err err
 	if stderrors.Is(err, ErrNotFound) {
 		return errUnknownTask()
 	}
-	m.observer.Observe(ctx, StoreFailed{Operation: operation, Task: id, Err: err})
+	m.observer.Observe(ctx, OperationFailed{Operation: operation, Task: id, Err: err})
 	return errInternal(fmt.Sprintf("The task store does not answer %s now.", operation))
 }
 

@@ -50,7 +50,7 @@ func (w *workers) lend(ctx context.Context, r *run, req *mcp.CallToolRequest) *m
 	if r.lent == nil {
 		ss, err := w.take(ctx)
 		if err != nil { // the handler can still do everything but talk to the client
-			r.m.observer.Observe(ctx, StoreFailed{Operation: "worker session", Task: r.id, Err: err})
+			r.m.observer.Observe(ctx, OperationFailed{Operation: "worker session", Task: r.id, Err: err})
 			return req
 		}
 		r.lent = ss
