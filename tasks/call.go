@@ -256,15 +256,12 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 	defer cancel()
 	for !got.Status.Terminal() {
 		if patience.Err() == nil && !r.wantsHandle(&got) {
-			next, err := m.store.Watch(patience, got.ID, got.Version)
-			switch {
-			case err == nil:
-				got = next
-			case stderrors.Is(err, ErrNotFound):
+			next, err := m.watch(patience, got.ID, got.Version)
+			if stderrors.Is(err, ErrNotFound) {
 				return nil, nil, true
-			case patience.Err() == nil:
-				m.observer.Observe(ctx, OperationFailed{Operation: "watch", Task: got.ID, Err: err})
-				sleep(patience, time.Second)
+			}
+			if err == nil {
+				got = next
 			}
 			continue
 		}
@@ -319,7 +316,7 @@ func (m *Manager) awaitRelease(ctx context.Context, r *run, got Record) (mcp.Res
 	patience, cancel := context.WithTimeout(ctx, stopping)
 	defer cancel()
 	if got.Worker != "" {
-		if _, err := m.store.Watch(patience, got.ID, got.Version); err == nil || stderrors.Is(err, ErrNotFound) {
+		if _, err := m.watch(patience, got.ID, got.Version); err == nil || stderrors.Is(err, ErrNotFound) {
 			return nil, nil, true
 		}
 	}

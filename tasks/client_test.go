@@ -145,6 +145,8 @@ func TestMultiRoundTrip(t *testing.T) {
 	}
 }
 
+// B210: a task is not part of a session; whoever comes back with the same token
+// finds it.
 func TestResume(t *testing.T) {
 	j := newJob()
 	m := newManager(t, tasks.Options{Policies: eager})
@@ -173,8 +175,8 @@ func TestCancelledByAnother(t *testing.T) {
 	require.ErrorIs(t, err, tasks.ErrTaskCancelled)
 }
 
-// capture is a client transport that keeps the notifications of tasks, which
-// the SDK's client does not know.
+// listenOn checks what a client sees over transport that listens to the task
+// which id starts.
 func listenOn(t *testing.T, transport mcp.Transport, id func(*mcp.ClientSession) string, finish func()) {
 	t.Helper()
 	messages := make(chan map[string]any, 100)

@@ -83,6 +83,7 @@ func TestDefaultIdentityCanBeTurnedOff(t *testing.T) {
 	})
 }
 
+// B190: the key counts for every tool that has a policy; no handler forwards it.
 func TestKeyIsKeptAsLongAsTheResult(t *testing.T) {
 	c := &counter{}
 	bubble(t, tasks.Policy{TTL: 10 * time.Minute}, c, func(t *testing.T, call func(args, ...string) *mcp.CallToolResult) {

@@ -34,7 +34,8 @@ func (r *run) askAll(ctx context.Context, requests mcp.InputRequestMap) (mcp.Inp
 		return nil, err
 	}
 	var responses mcp.InputResponseMap
-	return responses, json.Unmarshal(b, &responses)
+	err = json.Unmarshal(b, &responses)
+	return responses, err
 }
 
 // askOne asks one question and decodes the answer into res.
@@ -56,7 +57,8 @@ func rawRequests(requests mcp.InputRequestMap) (raw map[string]json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	return raw, json.Unmarshal(b, &raw)
+	err = json.Unmarshal(b, &raw)
+	return raw, err
 }
 
 // ask parks the task as input_required and waits until every question has been
@@ -99,7 +101,7 @@ func (r *run) ask(ctx context.Context, questions map[string]json.RawMessage) (ma
 		if rec.Status.Terminal() {
 			return nil, errEnded
 		}
-		rec, err = r.m.store.Watch(ctx, r.id, rec.Version)
+		rec, err = r.m.watch(ctx, r.id, rec.Version)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause

@@ -363,6 +363,7 @@ func (s *deadStore) Lost(ctx context.Context, now time.Time, limit int) ([]tasks
 	return s.Store.Lost(ctx, now, limit)
 }
 
+// B193: what is unknown is said to be unknown, and not to be retried blindly.
 func TestProcessThatDies(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("run again %v", again), func(t *testing.T) {

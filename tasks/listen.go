@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"encoding/json"
-	stderrors "errors"
 	"slices"
 	"sync"
 	"time"
@@ -25,8 +24,8 @@ type stream struct {
 	push    func(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// maxListen bounds the tasks of one subscriptions/listen; more are not
-// acknowledged.
+// maxListen bounds the tasks of one subscriptions/listen; more are not looked
+// at.
 const maxListen = 256
 
 // listening is the state of one subscriptions/listen.
@@ -51,10 +50,8 @@ func (m *Manager) listen(ctx context.Context, next mcp.MethodHandler, method str
 	l := &listening{acked: make(chan struct{})}
 	var recs []*Record
 	slices.Sort(s.taskIDs)
-	for _, id := range slices.Compact(s.taskIDs) {
-		if len(recs) == maxListen {
-			break
-		}
+	ids := slices.Compact(s.taskIDs)
+	for _, id := range ids[:min(len(ids), maxListen)] {
 		if rec, err := m.find(ctx, method, req, id); err == nil && rec.Owner != "" {
 			recs = append(recs, rec)
 			l.agreed = append(l.agreed, id)
@@ -104,19 +101,8 @@ func (m *Manager) follow(ctx context.Context, l *listening, s *stream, rec Recor
 		if rec.Status.Terminal() {
 			return
 		}
-		for {
-			next, err := m.store.Watch(ctx, rec.ID, rec.Version)
-			if err == nil {
-				rec = next
-				break
-			}
-			if ctx.Err() != nil || stderrors.Is(err, ErrNotFound) {
-				return
-			}
-			m.observer.Observe(ctx, OperationFailed{Operation: "watch", Task: rec.ID, Err: err})
-			if !sleep(ctx, time.Second) {
-				return
-			}
+		if rec, err = m.watch(ctx, rec.ID, rec.Version); err != nil {
+			return
 		}
 	}
 }

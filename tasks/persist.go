@@ -48,6 +48,21 @@ func (m *Manager) persist(ctx context.Context, id string, f func(rec *Record, no
 	}
 }
 
+// watch is Watch of the store, except that it outlasts a store that does not
+// answer: its errors are that ctx has ended and that there is no such task.
+func (m *Manager) watch(ctx context.Context, id string, after int64) (Record, error) {
+	for {
+		rec, err := m.store.Watch(ctx, id, after)
+		if err == nil || ctx.Err() != nil || stderrors.Is(err, ErrNotFound) {
+			return rec, err
+		}
+		m.observer.Observe(ctx, OperationFailed{Operation: "watch", Task: id, Err: err})
+		if !sleep(ctx, time.Second) {
+			return Record{}, ctx.Err()
+		}
+	}
+}
+
 // sleep waits for d and reports whether ctx is still alive.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)

@@ -357,19 +357,13 @@ func (r *run) detach() {
 		r.m.background(func() {
 			var version int64
 			for {
-				rec, err := r.m.store.Watch(r.ctx, r.id, version)
+				rec, err := r.m.watch(r.ctx, r.id, version)
 				switch {
 				case r.ctx.Err() != nil:
 					return
-				case stderrors.Is(err, ErrNotFound), err == nil && rec.Run != r.number:
+				case err != nil, rec.Run != r.number:
 					r.cancel(errFenced)
 					return
-				case err != nil:
-					r.m.observer.Observe(r.ctx, OperationFailed{Operation: "watch", Task: r.id, Err: err})
-					if !sleep(r.ctx, time.Second) {
-						return
-					}
-					continue
 				case rec.Status.Terminal() && rec.Worker != "": // not by finish, which clears the worker
 					r.decide(outcome{res: endedElsewhere(&rec).Result(r.req)})
 					r.cancel(errCancelled)

@@ -245,7 +245,7 @@ func (m *Manager) awaitNews(ctx context.Context, rec *Record, d time.Duration) *
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	for rec.Status == Working {
-		next, err := m.store.Watch(ctx, rec.ID, rec.Version)
+		next, err := m.watch(ctx, rec.ID, rec.Version)
 		if err != nil {
 			break
 		}
