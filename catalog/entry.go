@@ -108,6 +108,7 @@ type operation struct {
 	schema   *jsonschema.Schema // never nil
 	resolved *jsonschema.Resolved
 	places   map[string]Location // of every parameter in the schema or the path
+	example  json.RawMessage     // nil if there is none, or if it does not fit
 }
 
 // compile checks an entry and makes it ready.
@@ -144,6 +145,7 @@ func compile(e *Entry) (*operation, error) {
 			return nil, err
 		}
 	}
+	op.checkExample()
 	return op, nil
 }
 
@@ -226,14 +228,12 @@ func reservedHeader(name string) bool {
 	return strings.HasPrefix(name, "proxy-") || strings.HasPrefix(name, "x-forwarded-") || strings.HasPrefix(name, "sec-") || strings.Contains(name, "token") || strings.Contains(name, "secret")
 }
 
-// example returns the entry's example if it is valid, else nil.
-func (op *operation) example() json.RawMessage {
+func (op *operation) checkExample() {
 	if len(op.Example) == 0 {
-		return nil
+		return
 	}
 	var b bytes.Buffer
-	if _, err := op.arguments(op.Example); err != nil || json.Compact(&b, op.Example) != nil {
-		return nil
+	if _, f := op.arguments(op.Example); f == nil && json.Compact(&b, op.Example) == nil {
+		op.example = b.Bytes()
 	}
-	return b.Bytes()
 }

@@ -30,7 +30,7 @@ func (c *Catalog) ready(op *operation) *readyCall {
 		tool = c.names.Write
 	}
 	args := map[string]any{"id": op.ID}
-	if e := op.example(); e != nil {
+	if e := op.example; e != nil {
 		args["arguments"] = e
 	} else if s := op.sketch(); len(s) > 0 {
 		args["arguments"] = s
@@ -181,7 +181,7 @@ func (c *Catalog) describe(ctx context.Context, req *mcp.CallToolRequest, args m
 		Call        *readyCall      `json:"call,omitempty"`
 		Stale       int64           `json:"stale_seconds,omitempty"`
 	}{op.ID, op.Method, op.Path, op.Title, op.Summary, op.Description, op.Signal, op.Tags,
-		op.reads(), op.destroys(), op.repeats(), op.Parameters, op.example(), c.ready(op), c.stale(e)}
+		op.reads(), op.destroys(), op.repeats(), op.Parameters, op.example, c.ready(op), c.stale(e)}
 	if len(data.Parameters) == 0 {
 		data.Parameters = json.RawMessage(`{"type":"object"}`)
 	}

@@ -48,7 +48,7 @@ func (c *Catalog) Lint(ctx context.Context) ([]string, error) {
 		if len(op.Example) == 0 && len(op.schema.Required) > 0 {
 			add("%s: no example, and required parameters", op.ID)
 		}
-		if len(op.Example) > 0 && op.example() == nil {
+		if len(op.Example) > 0 && op.example == nil {
 			add("%s: the example does not fit the parameters", op.ID)
 		}
 		for _, name := range sortedKeys(op.schema.Properties) {

@@ -3,9 +3,11 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -284,6 +286,43 @@ func BenchmarkIndex(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				x.Search(questions[i%len(questions)], 5)
 			}
+		})
+	}
+}
+
+// BenchmarkSearchAgainstScan compares a search with the simplest thing that
+// could find something: looking for each word in each entry's text.
+func BenchmarkSearchAgainstScan(b *testing.B) {
+	for _, n := range []int{58, 1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			entries := manyEntries(n)
+			x := NewIndex(entries, nil)
+			texts := make([]string, n)
+			for i := range entries {
+				all := fieldTexts(&entries[i])
+				texts[i] = strings.ToLower(strings.Join(all[:], "\n"))
+			}
+			const question = "who bought shares of the company last week"
+			words := strings.Fields(question)
+			var searches, scans []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				x.Search(question, 5)
+				searches = append(searches, time.Since(start))
+				start = time.Now()
+				most := 0
+				for _, text := range texts {
+					count := 0
+					for _, w := range words {
+						count += strings.Count(text, w)
+					}
+					most = max(most, count)
+				}
+				scans = append(scans, time.Since(start))
+			}
+			slices.Sort(searches)
+			slices.Sort(scans)
+			b.ReportMetric(float64(searches[len(searches)/2])/float64(scans[len(scans)/2]), "ratio")
 		})
 	}
 }
