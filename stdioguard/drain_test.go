@@ -120,6 +120,7 @@ func TestEndOfInput(t *testing.T) {
 	t.Run("a cancelled request is not waited for", func(t *testing.T) {
 		took, _, err := bubble(t, nil, func(d *driver, _ context.CancelCauseFunc) {
 			d.send(d.tool("1", "sleep", script{Ms: 60_000, Deaf: true}))
+			synctest.Wait() // until it has begun
 			d.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 			require.NoError(t, d.in.Close())
 		})
