@@ -55,26 +55,10 @@ func newOwnTool(tool *mcp.Tool, schema map[string]any, run func(context.Context,
 	return &ownTool{tool: tool, op: op, run: run}
 }
 
-// envelopeSchema is the output schema of every tool of a catalog.
-var envelopeSchema = json.RawMessage(`{
-	"type": "object",
-	"required": ["data", "rate_limit"],
-	"properties": {
-		"data": {"description": "The answer; null if it is empty"},
-		"rate_limit": {
-			"description": "The quota after this call; null if the call is free or the API does not say",
-			"anyOf": [{"type": "null"}, {
-				"type": "object",
-				"required": ["limit", "remaining", "reset"],
-				"properties": {
-					"limit": {"type": ["integer", "null"], "description": "Calls in the window"},
-					"remaining": {"type": ["integer", "null"], "description": "Calls left"},
-					"reset": {"type": ["integer", "null"], "description": "Seconds until the window ends"}
-				}
-			}]
-		}
-	}
-}`)
+// envelopeSchema is the output schema of every tool of a catalog. It is short,
+// because a client that shows it to a model does so for each tool on each turn.
+var envelopeSchema = json.RawMessage(`{"type":"object","required":["data","rate_limit"],"properties":{"data":{},` +
+	`"rate_limit":{"anyOf":[{"type":"object","required":["limit","remaining","reset"]},{"type":"null"}]}}}`)
 
 // envelope wraps data as every tool answers.
 func envelope(req *mcp.CallToolRequest, data any, limit *RateLimit, extra ...mcp.Content) (*mcp.CallToolResult, error) {
@@ -104,27 +88,27 @@ func (c *Catalog) ownTools() []*ownTool {
 	text := func(description string, max int) map[string]any {
 		return map[string]any{"type": "string", "description": description, "maxLength": max}
 	}
-	id := text("Id of the entry, as "+n.Find+" gives it", 128)
-	path := text("Path of the entry, or a concrete path that fits it, such as /v1/things/42", maxPathBytes+maxQueryBytes)
-	arguments := map[string]any{"type": "object", "description": "Arguments of the entry, by name"}
+	id := text("Id of the operation", 128)
+	path := text("Instead of the id: its path, such as /v1/things/42", maxPathBytes+maxQueryBytes)
+	arguments := map[string]any{"type": "object", "description": "Arguments of the operation, by name"}
 	tools := []*ownTool{
 		newOwnTool(&mcp.Tool{
 			Name: n.Find, Title: "Find data", Annotations: hints(true, false, true, false),
-			Description: "Searches the catalog of all available operations for those that answer a question. Ask in plain words; names and codes such as 10-K are understood. Returns candidates, best first, each with why it matched and a call that is ready to use. If nothing fits it says so, with the words that matched nothing: then the data is not here, so do not guess." + free,
+			Description: "Searches all operations for those that answer a question, asked in plain words; names and codes such as 10-K are understood. Returns candidates, best first, with why each matched and a call that is ready to use. If nothing fits it says so, with the words that matched nothing: then the data is not here, so do not guess." + free,
 		}, map[string]any{"properties": map[string]any{
-			"question": text("What you want to know or do, in plain words. Empty lists the beginning of the catalog", maxQuestionBytes),
+			"question": text("What you want to know or do", maxQuestionBytes),
 			"limit":    map[string]any{"type": "integer", "minimum": 1, "maximum": 20, "default": DefaultLimit, "description": "How many candidates"},
 		}}, c.find),
 		newOwnTool(&mcp.Tool{
 			Name: n.Describe, Title: "Describe an operation", Annotations: hints(true, false, true, false),
-			Description: "Describes one operation of the catalog by its id or path: what it gives, its parameters with their constraints, and an example call. Use it before the first call of an operation." + free,
+			Description: "Describes one operation by its id or path: what it gives, its parameters, an example call. Use it before the first call of an operation." + free,
 		}, map[string]any{"properties": map[string]any{"id": id, "path": path}}, c.describe),
 		newOwnTool(&mcp.Tool{
 			Name: n.Browse, Title: "Browse the catalog", Annotations: hints(true, false, true, false),
-			Description: "Lists the catalog page by page, all of it or the entries with a tag. To look for something, " + n.Find + " is better." + free,
+			Description: "Lists all operations page by page, or those with a tag. To look for something, " + n.Find + " is better." + free,
 		}, map[string]any{"properties": map[string]any{
-			"cursor": text("next_cursor of the page before; absent for the first", 512),
-			"tag":    text("Only entries with this tag", 128),
+			"cursor": text("next_cursor of the page before", 512),
+			"tag":    text("Only operations with this tag", 128),
 		}}, c.browse),
 	}
 	if c.opts.Caller != nil {
@@ -133,25 +117,27 @@ func (c *Catalog) ownTools() []*ownTool {
 				"id": id, "path": path, "arguments": arguments,
 				"calls": map[string]any{
 					"type": "array", "minItems": 1, "maxItems": c.opts.BatchLimit,
-					"description": fmt.Sprintf("Several calls in one, at most %d, instead of id, path and arguments. Each is %s and fails by itself", c.opts.BatchLimit, verb),
+					"description": fmt.Sprintf("Several calls instead of one, at most %d, %s; each fails by itself", c.opts.BatchLimit, verb),
 					"items": map[string]any{
 						"type": "object", "additionalProperties": false,
-						"properties": map[string]any{"id": id, "path": path, "arguments": arguments},
+						"properties": map[string]any{
+							"id": map[string]any{"type": "string"}, "path": map[string]any{"type": "string"}, "arguments": map[string]any{"type": "object"},
+						},
 					},
 				},
 			}}
 		}
 		tools = append(tools, newOwnTool(&mcp.Tool{
 			Name: n.Call, Title: "Call an operation that reads", Annotations: hints(true, false, true, true),
-			Description: "Calls an operation of the catalog that only reads, by its id and arguments. " + n.Find + " and " + n.Describe + " give both. Counts against the caller's quota, which rate_limit in the answer shows.",
-		}, call("made"), func(ctx context.Context, req *mcp.CallToolRequest, args map[string]any) (*mcp.CallToolResult, error) {
+			Description: "Calls an operation that only reads, by its id and arguments, which " + n.Find + " and " + n.Describe + " give. Counts against the quota that rate_limit in the answer shows.",
+		}, call("at once"), func(ctx context.Context, req *mcp.CallToolRequest, args map[string]any) (*mcp.CallToolResult, error) {
 			return c.callTool(ctx, req, args, false)
 		}))
 		if !c.opts.NoWrites {
 			write := newOwnTool(&mcp.Tool{
 				Name: n.Write, Title: "Call an operation that changes something", Annotations: hints(false, true, false, true),
-				Description: "Calls an operation of the catalog that creates, changes or deletes, by its id and arguments. What only reads is called with " + n.Call + ". Counts against the caller's quota.",
-			}, call("made in order"), func(ctx context.Context, req *mcp.CallToolRequest, args map[string]any) (*mcp.CallToolResult, error) {
+				Description: "Calls an operation that creates, changes or deletes, by its id and arguments. What only reads is called with " + n.Call + ". Counts against the quota.",
+			}, call("in order"), func(ctx context.Context, req *mcp.CallToolRequest, args map[string]any) (*mcp.CallToolResult, error) {
 				return c.callTool(ctx, req, args, true)
 			})
 			write.write = true

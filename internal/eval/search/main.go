@@ -8,7 +8,8 @@
 // It writes predictions.jsonl, one line {"id", "results", "score"} a question,
 // with what a caller gets, and ranked.jsonl with the same before anything is
 // withheld; the score is the confidence. It prints the scorer's table for
-// both, and how many answers are withheld or marked weak.
+// both, then catalogs of endpoints and of tools apart, and how many answers are
+// withheld or marked weak.
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/steadymcp/steady/catalog"
@@ -83,9 +85,7 @@ func run(split, out string, w io.Writer) error {
 			return err
 		}
 		for _, c := range counts {
-			_, err := fmt.Fprintf(w, "%s: %d asked; %d withheld, %d marked weak (%.1f %% in all)\n",
-				c.name, c.asked, c.withheld, c.weak, 100*float64(c.withheld+c.weak)/float64(max(c.asked, 1)))
-			if err != nil {
+			if _, err := fmt.Fprintln(w, c); err != nil {
 				return err
 			}
 		}
@@ -96,13 +96,44 @@ func run(split, out string, w io.Writer) error {
 	return nil
 }
 
-// A count says how often the ranking declined or hesitated to answer.
+// A count says how often a group of questions was answered right, and how
+// often the ranking declined or hesitated to answer.
 type count struct {
 	name                  string
+	answerable            bool
 	asked, withheld, weak int
+	first, three, five    int
 }
 
-func predict(catalogs map[string][]catalog.Entry, queries []query, floor float64, path string) ([]count, error) {
+func (c *count) String() string {
+	percent := func(n int) float64 { return 100 * float64(n) / float64(max(c.asked, 1)) }
+	s := fmt.Sprintf("%s: %d asked", c.name, c.asked)
+	if c.answerable {
+		s += fmt.Sprintf("; first %.1f %%, first three %.1f %%, first five %.1f %%", percent(c.first), percent(c.three), percent(c.five))
+	}
+	return s + fmt.Sprintf("; %d withheld, %d marked weak (%.1f %% in all)", c.withheld, c.weak, percent(c.withheld+c.weak))
+}
+
+func (c *count) add(q query, found *catalog.Result) {
+	c.asked++
+	switch {
+	case len(found.Hits) == 0:
+		c.withheld++
+	case found.Weak:
+		c.weak++
+	}
+	at := slices.IndexFunc(found.Hits, func(h catalog.Hit) bool { return slices.Contains(q.Expect, h.Entry.ID) })
+	if at < 0 {
+		return
+	}
+	for limit, n := range map[int]*int{1: &c.first, 3: &c.three, 5: &c.five} {
+		if at < limit {
+			*n++
+		}
+	}
+}
+
+func predict(catalogs map[string][]catalog.Entry, queries []query, floor float64, path string) ([]*count, error) {
 	indexes := map[string]*catalog.Index{}
 	for name, entries := range catalogs {
 		indexes[name] = catalog.NewIndex(entries, &catalog.IndexOptions{Floor: floor})
@@ -113,7 +144,9 @@ func predict(catalogs map[string][]catalog.Entry, queries []query, floor float64
 	}
 	defer f.Close()
 	lines := json.NewEncoder(f)
-	counts := []count{{name: "answerable questions"}, {name: "unanswerable questions"}}
+	endpoints := &count{name: "answerable, endpoints", answerable: true}
+	tools := &count{name: "answerable, tools", answerable: true}
+	unanswerable := &count{name: "unanswerable"}
 	for _, q := range queries {
 		index, ok := indexes[q.Catalog]
 		if !ok {
@@ -127,19 +160,16 @@ func predict(catalogs map[string][]catalog.Entry, queries []query, floor float64
 		if err := lines.Encode(p); err != nil {
 			return nil, err
 		}
-		c := &counts[0]
-		if len(q.Expect) == 0 {
-			c = &counts[1]
-		}
-		c.asked++
 		switch {
-		case len(found.Hits) == 0:
-			c.withheld++
-		case found.Weak:
-			c.weak++
+		case len(q.Expect) == 0:
+			unanswerable.add(q, found)
+		case len(index.Entries()) > 0 && index.Entries()[0].Path != "":
+			endpoints.add(q, found)
+		default:
+			tools.add(q, found)
 		}
 	}
-	return counts, f.Close()
+	return []*count{endpoints, tools, unanswerable}, f.Close()
 }
 
 // score runs the scorer of the split, which is a module of its own.
