@@ -24,6 +24,7 @@ type index struct {
 	wordID   map[string]int32
 	same     map[int32][]int32 // spelling group: words
 	near     map[int32][]int32
+	far      map[int32][]int32 // words by any kinship, for proposals
 	stems    map[string][]int32
 	joined   map[string][2]string // "datasource": the two neighbours that some tool has
 	firsts   map[byte][]int32     // words by first letter, for truncated ones
@@ -71,8 +72,12 @@ type entry struct {
 	plural      bool
 	ownID       bool // requires an identifier of the thing itself
 	needsQuery  bool
-	several     bool   // a required parameter selects what it does
-	telling     uint16 // positions of words in which alone another tool differs
+	several     bool            // a required parameter selects what it does
+	telling     uint16          // positions of words in which alone another tool differs
+	space       bool            // the first word is a namespace that several tools carry
+	needs       map[string]bool // words of required parameters, in their usual spelling
+	object      string          // what the description says the tool is about, in its base form
+	objects     bool            // in the plural
 	required    int
 	desc        map[string]bool // stems of the description
 	descVerb    int32
@@ -138,7 +143,7 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 	x := &index{
 		lex: o.lex, entries: make([]entry, 0, len(tools)), byName: make(map[string]int32, len(tools)),
 		byFold: make(map[string]slot, len(tools)), byBare: make(map[string]slot, len(tools)), wordID: make(map[string]int32, len(tools)),
-		same: map[int32][]int32{}, near: map[int32][]int32{}, stems: map[string][]int32{}, joined: map[string][2]string{},
+		same: map[int32][]int32{}, near: map[int32][]int32{}, far: map[int32][]int32{}, stems: map[string][]int32{}, joined: map[string][2]string{},
 		firsts: map[byte][]int32{}, descs: map[string][]int32{}, bySeg: map[string]slot{}, headMod: map[int32][]modifiers{}, families: map[string][]int32{}, server: map[string]bool{},
 	}
 	raw := make([][]string, 0, len(tools))
@@ -251,6 +256,10 @@ func (x *index) addWord(t token, tool int32) int32 {
 		}
 		for _, g := range t.lex.near {
 			x.near[g] = append(x.near[g], id)
+			x.far[g] = append(x.far[g], id)
+		}
+		for _, g := range t.lex.far {
+			x.far[g] = append(x.far[g], id)
 		}
 		if s := x.words[id].stem; s != "" {
 			x.stems[s] = append(x.stems[s], id)
@@ -336,6 +345,7 @@ const descriptionWords = 40 // of a description that are read
 
 func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 	e.params = make(map[string]bool)
+	e.needs = make(map[string]bool)
 	e.desc = make(map[string]bool)
 	names, required := schemaNames(t.InputSchema)
 	for k, name := range names {
@@ -343,6 +353,9 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 		for _, w := range ws {
 			base, _ := singular(w)
 			e.params[base] = true
+			if required[k] {
+				e.needs[x.lex.canonical(w)] = true
+			}
 		}
 		if !required[k] {
 			continue
@@ -351,22 +364,22 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 		switch joined := strings.Join(ws, ""); joined {
 		case "action", "operation", "method", "command", "mode", "subcommand":
 			e.several = true
-		case "id", "uid", "uuid", "key", "name", "slug", "number", "identifier", "ids", "names", "keys", "index":
+		case "id", "uid", "uuid", "key", "name", "slug", "number", "identifier", "ids", "names", "keys", "index", "sha", "hash", "login", "username", "uri":
 			e.ownID = true
 		case "query", "q", "search", "pattern", "term", "keyword", "keywords", "searchterm", "searchquery", "text", "filter":
 			e.needsQuery = true
+			e.ownID = e.ownID || joined == "query" // to fetch one by whatever identifies it
 		default:
 			if len(ws) >= 2 {
 				last := ws[len(ws)-1]
 				if last == "id" || last == "uid" || last == "key" || last == "number" || last == "name" || last == "slug" || last == "ids" || last == "names" {
 					owner, _ := singular(strings.Join(ws[:len(ws)-1], ""))
-					for j, w := range e.words {
-						if j != e.verb && (w.base == owner || strings.HasSuffix(owner, w.base)) {
-							e.ownID = true
-						}
+					if e.head >= 0 {
+						h := e.words[e.head].base
+						e.ownID = e.ownID || h == owner || strings.HasSuffix(owner, h) || strings.HasPrefix(h, owner) || x.lex.canonical(h) == x.lex.canonical(owner)
 					}
 				}
-			} else if len(ws) == 1 && e.head >= 0 && ws[0] == e.words[e.head].base {
+			} else if len(joined) > 3 && strings.HasSuffix(joined, "id") || e.head >= 0 && joined == e.words[e.head].base {
 				e.ownID = true
 			}
 		}
@@ -378,28 +391,64 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 	if text == "" {
 		text = t.Title
 	}
-	count := 0
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > 127)
-	}) {
-		if count++; count > descriptionWords {
-			break
+	e.read(x, text, i)
+}
+
+// read takes from a description its words, its action and its object: in
+// "Finds issues of a board" finding, and issues.
+func (e *entry) read(x *index, text string, i int32) {
+	count, object := 0, true
+	for len(text) > 0 && count < descriptionWords {
+		n := strings.IndexFunc(text, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > 127)
+		})
+		var w string
+		stop := false
+		switch n {
+		case 0:
+			stop = strings.ContainsRune(".,;:(", rune(text[0]))
+			text = text[1:]
+			if stop && e.object != "" {
+				object = false
+			}
+			continue
+		case -1:
+			w, text = text, ""
+		default:
+			w, text = text[:n], text[n:]
 		}
+		count++
 		w = strings.ToLower(w)
 		base, _ := singular(w)
 		lx := x.lex.words[base]
+		if lx == nil {
+			lx = noLexeme
+		}
 		if count == 1 {
-			if lx == nil || lx.verb == 0 {
+			v := lx.verb
+			if v == 0 {
 				if lx2 := x.lex.words[w]; lx2 != nil {
-					lx = lx2
+					v = lx2.verb
 				}
 			}
-			if lx != nil {
-				e.descVerb = lx.verb
+			e.descVerb = v
+			if v != 0 && (!lx.noun || base != w) {
+				e.desc[descKey(base)] = true
+				x.descs[descKey(base)] = append(x.descs[descKey(base)], i)
+				continue
 			}
 		}
-		if lx != nil && (lx.class == fillerWord || lx.class == prepositionWord) {
+		switch lx.class {
+		case fillerWord:
 			continue
+		case prepositionWord:
+			if e.object != "" {
+				object = false
+			}
+			continue
+		}
+		if object && lx.class != adjectiveWord && !(lx.class == genericWord && lx.info) && base != "one" && base != "content" {
+			e.object, e.objects = base, base != w
 		}
 		key := descKey(base)
 		if !e.desc[key] {
@@ -435,11 +484,24 @@ func (x *index) finish() {
 			put(holes, e.hole(j), int32(i))
 		}
 	}
+	first := map[int32]int{}
+	for i := range x.entries {
+		if e := &x.entries[i]; e.verb == 1 && e.head > 1 && e.words[0].lex.verb == 0 {
+			first[e.ids[0]]++
+		}
+	}
 	for i := range x.entries {
 		e := &x.entries[i]
 		for j := range e.words {
 			if holes[e.hole(j)].many {
 				e.telling |= 1 << j
+			}
+		}
+		// jira_create_issue, jira_search: before the action stands whose it is.
+		if e.verb == 1 && first[e.ids[0]] >= 2 {
+			e.space = true
+			if e.head == 0 {
+				e.head = -1
 			}
 		}
 		if e.head < 0 {
@@ -461,6 +523,9 @@ func (x *index) finish() {
 		} else {
 			w.forms[x.action(e)] |= 2
 		}
+		if e.verb >= 0 {
+			w.forms["="+e.words[e.verb].text] |= 1
+		}
 	}
 }
 
@@ -468,7 +533,9 @@ func (x *index) finish() {
 func (e *entry) hole(j int) string {
 	var b strings.Builder
 	for k, w := range e.words {
-		if k == j {
+		if k == j && k == e.verb {
+			b.WriteByte('!')
+		} else if k == j {
 			b.WriteByte('?')
 		} else {
 			b.WriteString(w.base)

@@ -118,6 +118,9 @@ func (x *index) score(q *query, e *entry, m *match) float32 {
 		}
 	}
 	s -= .04 * float32(unasked)
+	if q.head >= 0 && !x.has(q.words[q.head].base) && e.head >= 0 && e.words[e.head].lex.any && verb > .5 {
+		s += .12 // it serves things that have no tool of their own
+	}
 	// A match that is nearly certain outweighs the rest.
 	if m.cost < 1 {
 		s += .35 * (1 - m.cost)
@@ -129,6 +132,14 @@ func (x *index) verbLikeness(q *query, e *entry) float32 {
 	g := x.lex.verbs[q.words[q.verb].lex.verb]
 	described := x.lex.verbs[e.descVerb].family
 	reading := g.family == "read"
+	if s := stem(g.word); s != "" && !reading {
+		// create_refund refunds.
+		for j := range e.words {
+			if j != e.verb && x.words[e.ids[j]].stem == s {
+				return .8
+			}
+		}
+	}
 	if e.verb < 0 {
 		switch {
 		case reading && e.readOnly:
@@ -149,6 +160,8 @@ func (x *index) verbLikeness(q *query, e *entry) float32 {
 		return .05
 	case g.family == t.family && g.sub == t.sub:
 		return .95
+	case reading && t.family == "read" && (g.sub == "search" || g.sub == "list") && t.sub == "get" && e.ownID:
+		return .55
 	case g.family == t.family:
 		return .85
 	case told && x.lex.verbs[e.descVerb].word == g.word:

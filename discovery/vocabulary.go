@@ -16,7 +16,8 @@ var verbFamilies = []string{
 	"read.list: list enumerate ls listing",
 	"read.get: get fetch retrieve show view display describe inspect obtain",
 	"read.content: read",
-	"read.search: search find query locate filter lookup discover",
+	"read.search: search find query locate filter discover",
+	"read.any: lookup",
 	"create: create add new make insert register",
 	"update: update edit modify change set patch alter revise amend adjust",
 	"delete: delete remove drop destroy erase del rm unset",
@@ -77,7 +78,7 @@ var verbFamilies = []string{
 
 // loneVerbs are verbs that nothing else stands for.
 const loneVerbs = `
-accept access activate advance align allow allocate announce annotate append apply approve archive arrange ask assess assign
+accept access activate advance align allow transition toggle reprioritize allocate announce annotate append apply approve archive arrange ask assess assign
 associate attest audit authenticate backup ban bind blame block bookmark bulk buy call charge checkin cherry classify clean cleanup click
 clip close collapse collect combine comment commit compare compose compress confirm connect consume cordon correlate crop
 debit debug decode decompile decompress decrypt deduplicate deny deploy deprecate detach detect diagnose diff disassemble disassociate
@@ -113,7 +114,7 @@ branch commit tag stage build release deploy_ file folder screenshot screen clic
 // softRelated are families that are no bridge, but near enough to order
 // suggestions by.
 const softRelated = `
-create/update create/write write/create write/update store/create remember/create forget/delete test/check open/go open/read archive/update archive/delete restore/update
+switch/choose restore/resume restore/start run/create open/show assign/manage unassign/manage complete/update create/update create/write write/create write/update store/create remember/create forget/delete test/check open/go open/read archive/update archive/delete restore/update
 resolve/update acknowledge/update close/update reopen/update cancel/delete stop/cancel kill/stop kill/delete cancel/stop pay/create send/create submit/update submit/create submit/send
 rename/update rename/move enter/type append/update append/write append/create publish/create publish/send publish/update upload/create upload/write upload/send import/create
 download/read export/read load/read count/read extract/read scrape/read summarize/read analyze/read check/read clear/delete trash/delete archive/trash
@@ -147,14 +148,14 @@ checkin/checkout sign/unsign signin/signout play/pause lock/release acquire/rele
 // sameThings are different spellings of one thing: abbreviations, spelling
 // variants and fixed synonyms without a difference in meaning.
 var sameThings = []string{
-	"repository repo", "directory dir", "documentation doc docs", "organization org organisation", "database db", "message msg", "configuration config cfg conf",
+	"repository repo", "directory dir", "documentation docs", "document doc", "organization org organisation", "database db", "message msg", "configuration config cfg conf",
 	"environment env", "namespace ns", "information info", "image img", "description desc", "parameter param", "variable var", "version ver",
 	"application app", "number num", "statistic stat stats", "color colour", "favorite favourite", "catalog catalogue", "subscription sub",
 	"reference ref", "attribute attr", "address addr", "authentication auth_", "certificate cert", "kubernetes k8s kube", "notification notif", "library lib",
 	"package pkg", "temporary tmp temp", "request req", "response resp", "transaction tx txn", "language lang", "administrator admin", "specification spec",
 	"javascript js", "typescript ts_", "multiple many multi batch bulk several", "project proj", "account acct", "command cmd", "average avg", "maximum max",
 	"minimum min", "identifier id ident", "customer cust", "history hist", "pullrequest pr mergerequest mr pull_", "collection coll", "deployment deploy_", "execution exec_",
-	"character char", "document doc_", "category cat_ cat", "error err", "function func fn", "object obj", "string str", "table tbl", "column col", "value val", "index idx",
+	"character char", "category cat_ cat", "error err", "function func fn", "object obj", "string str", "table tbl", "column col", "value val", "index idx",
 	"position pos", "previous prev", "current curr cur", "original orig", "source src", "destination dest dst", "permission perm", "property prop", "resource res_",
 	"region rgn", "session sess", "service svc", "server srv", "server_ svr", "system sys", "utility util", "timestamp ts", "timezone tz", "password passwd pwd",
 	"operation op", "operator oper", "option opt", "manager mgr", "management mgmt", "department dept", "employee emp", "quantity qty", "temperature temp_",
@@ -175,9 +176,9 @@ var sameThings = []string{
 // server has chosen. They differ in nuance, so each costs, and a catalog that
 // uses two words of one group keeps them apart.
 var nearThings = []string{
-	"directory folder", "information detail metadata", "information stat", "issue ticket bug", "image picture photo photograph", "workflow pipeline_ automation", "self me myself whoami",
+	"directory folder", "information detail metadata", "information stat", "issue ticket bug", "image picture photo photograph", "workflow pipeline_ automation", "self me myself whoami currentuser authenticateduser viewer",
 	"channel conversation_ room", "user member person people account_ profile_", "commit revision changeset", "url link uri href", "status state condition_ health_", "schema structure definition",
-	"configuration setting preference option_", "staged cached", "identifier uid uuid guid key_", "log history", "log message", "log output_", "coordinate xy", "contents content body text_", "file document_ attachment_",
+	"configuration setting preference option_", "staged cached", "identifier uid uuid guid key_", "log history_ event_", "log message", "log output_", "coordinate xy", "contents content body text_", "file document_ attachment_", "documentation document_ doc_",
 	"comment note reply remark", "task todo item_ reminder_", "todo reminder_", "event meeting appointment", "calendar schedule_", "contact person people", "company organization account_ business", "deal opportunity", "lead prospect",
 	"customer client_ buyer", "product item article_", "order purchase", "invoice bill", "payment charge_ transaction", "refund reimbursement", "price cost rate_ quote", "coupon discount promotion_ promocode", "subscription plan_ membership",
 	"employee staff worker", "team group squad", "group_ role_", "permission access right", "role permission_", "label tag", "tag label category_", "category type_ kind", "milestone sprint_", "sprint iteration cycle", "epic initiative",
@@ -217,7 +218,7 @@ knowledge_base knowledge_graph load_balancer security_group config_map virtual_m
 check_list time_line time_series play_list work_flow work_space work_book work_sheet spread_sheet slide_show news_letter white_board dash_board call_back back_up check_out check_in roll_back roll_out
 book_mark local_storage session_storage purchase_order sales_order promo_code feature_flag log_in log_out sign_in sign_up sign_out e_mail on_call my_self tool_kit tool_box run_book play_book post_mortem
 change_log note_book road_map stand_up life_cycle sub_domain sub_net name_space end_point code_base git_hub git_lab look_up set_up clean_up follow_up follow_ups double_click right_click drag_drop voice_mail air_port air_line
-web_socket white_list black_list allow_list block_list deny_list head_line sub_title meta_data cron_job drop_down pop_up view_port cross_ref un_read text_box check_box point_of_interest real_time start_up data_point data_store
+web_socket white_list black_list allow_list block_list deny_list head_line sub_title meta_data cron_job drop_down pop_up view_port cross_ref un_read text_box check_box point_of_interest real_time start_up data_point data_store current_user authenticated_user
 `
 
 // ordinary are words that mean something by themselves. A request that
@@ -268,17 +269,31 @@ var irregular = map[string]string{
 	"species": "species", "media": "media", "data": "data", "metadata": "metadata", "axes": "axis", "crises": "crisis", "bases": "base", "databases": "database", "caches": "cache", "aliases": "alias", "canvases": "canvas", "buses": "bus",
 	"leaves": "leave", "lives": "life", "shelves": "shelf", "halves": "half", "pies": "pie", "ties": "tie", "zombies": "zombie", "selfies": "selfie", "calories": "calorie", "statuses": "status", "viruses": "virus", "bonuses": "bonus", "campuses": "campus", "lenses": "lens", "gas": "gas", "gases": "gas",
 	"responses": "response", "licenses": "license", "expenses": "expense", "purchases": "purchase", "releases": "release", "cases": "case", "phases": "phase", "phrases": "phrase", "courses": "course", "houses": "house", "warehouses": "warehouse", "pauses": "pause", "causes": "cause", "clauses": "clause", "uses": "use", "senses": "sense", "increases": "increase", "leases": "lease", "diseases": "disease", "exercises": "exercise", "franchises": "franchise", "enterprises": "enterprise", "nurses": "nurse", "horses": "horse", "verses": "verse", "reverses": "reverse", "universes": "universe", "purposes": "purpose",
-	"sizes": "size", "prizes": "prize", "axis": "axis", "basis": "basis", "analysis": "analysis", "https": "https", "dns": "dns", "aws": "aws", "ms": "ms", "os": "os", "ios": "ios", "sms": "sms", "css": "css", "rss": "rss", "gps": "gps", "tls": "tls", "ssl": "ssl", "vps": "vps", "cms": "cms", "sass": "sass", "devops": "devops", "kubernetes": "kubernetes", "redis": "redis", "postgres": "postgres", "jenkins": "jenkins", "analytics": "analytics", "metrics": "metric", "statistics": "statistic", "settings": "setting", "earnings": "earnings", "headquarters": "headquarters", "always": "always", "is": "is", "as": "as", "this": "this", "has": "has", "its": "its", "was": "was", "canvas": "canvas", "atlas": "atlas", "alias": "alias", "bias": "bias", "lens": "lens", "whois": "whois", "sentry": "sentry", "teams": "team", "xss": "xss", "ops": "ops", "nodejs": "nodejs", "js": "js", "ts": "ts", "rs": "rs", "ds": "ds", "ls": "ls", "ps": "ps", "ns": "ns", "ws": "ws", "sts": "sts", "todos": "todo", "photos": "photo", "videos": "video", "repos": "repo", "logos": "logo", "memos": "memo", "demos": "demo", "infos": "info", "heroes": "hero", "echoes": "echo", "potatoes": "potato", "tomatoes": "tomato", "queries": "query", "quizzes": "quiz", "grafana": "grafana", "k8s": "k8s", "s3": "s3", "apis": "api", "taxes": "tax", "goods": "goods", "means": "means", "contents": "content", "details": "detail", "docs": "docs", "stats": "stats", "creds": "creds", "prefs": "prefs", "ids": "id", "uuids": "uuid", "urls": "url",
+	"sizes": "size", "prizes": "prize", "axis": "axis", "basis": "basis", "analysis": "analysis", "prs": "pr", "mrs": "mr", "dbs": "db", "vms": "vm", "ips": "ip", "ads": "ad", "pcs": "pc", "kbs": "kb", "qas": "qa", "pos": "pos", "https": "https", "dns": "dns", "aws": "aws", "ms": "ms", "os": "os", "ios": "ios", "sms": "sms", "css": "css", "rss": "rss", "gps": "gps", "tls": "tls", "ssl": "ssl", "vps": "vps", "cms": "cms", "sass": "sass", "devops": "devops", "kubernetes": "kubernetes", "redis": "redis", "postgres": "postgres", "jenkins": "jenkins", "analytics": "analytics", "metrics": "metric", "statistics": "statistic", "settings": "setting", "earnings": "earnings", "headquarters": "headquarters", "always": "always", "is": "is", "as": "as", "this": "this", "has": "has", "its": "its", "was": "was", "canvas": "canvas", "atlas": "atlas", "alias": "alias", "bias": "bias", "lens": "lens", "whois": "whois", "sentry": "sentry", "teams": "team", "xss": "xss", "ops": "ops", "nodejs": "nodejs", "js": "js", "ts": "ts", "rs": "rs", "ds": "ds", "ls": "ls", "ps": "ps", "ns": "ns", "ws": "ws", "sts": "sts", "todos": "todo", "photos": "photo", "videos": "video", "repos": "repo", "logos": "logo", "memos": "memo", "demos": "demo", "infos": "info", "heroes": "hero", "echoes": "echo", "potatoes": "potato", "tomatoes": "tomato", "queries": "query", "quizzes": "quiz", "grafana": "grafana", "k8s": "k8s", "s3": "s3", "apis": "api", "taxes": "tax", "goods": "goods", "means": "means", "contents": "content", "details": "detail", "docs": "docs", "stats": "stats", "creds": "creds", "prefs": "prefs", "ids": "id", "uuids": "uuid", "urls": "url",
 }
 
 // fillers change nothing when they are left out or added.
-const fillers = `a an the of and or all my this that its is it our your their please tool`
+const fillers = `a an the of and or all this that its is it please`
 
 // prepositions change what is asked for.
 const prepositions = `with for in to on at by from into as via using within per about without before after since until between under over through against`
 
+// directions say where to. They turn an action into another.
+const directions = `back forward forwards backward up down left right next previous on off out away in`
+
+// infos say that something about a thing is wanted, which is what fetching it
+// gives.
+const infos = `information info detail details data metadata meta`
+
+// masses are the same in the singular and the plural.
+const masses = `log stat statistic metric history detail information info content news data metadata usage setting preference configuration config permission status schedule health result`
+
+// universals name whatever a server holds. A tool for them is worth proposing
+// for a thing that has none of its own.
+const universals = `resource object item entity entry record node document`
+
 // generics name no object of their own: "issue details" is the issue.
-const generics = `information detail data result item content entry object value list record metadata`
+const generics = `information info detail details data result item content contents entry object value list record metadata meta profile level overview`
 
 // adjectives narrow what is asked for without naming an object.
-const adjectives = `current new old all recent latest last first next previous default active own my global local multiple single full complete entire`
+const adjectives = `current new old all recent latest last first next previous default active own my our your their global local multiple single full complete entire`

@@ -13,10 +13,15 @@ import (
 type lexeme struct {
 	same  int32   // group of spellings of one thing; 0 is none
 	near  []int32 // groups of words that people exchange
+	far   []int32 // groups whose words are worth proposing only
 	verb  int32   // index into lexicon.verbs; 0 is no verb
 	noun  bool    // the verb is as often a noun
 	known bool    // means something by itself, so it is no misspelling
 	class wordClass
+	info  bool // asks about a thing
+	mass  bool // the same in singular and plural
+	any   bool // names whatever a server holds
+	turn  bool // turns an action into another
 }
 
 type wordClass uint8
@@ -55,9 +60,11 @@ func (l *lexicon) alike(x *lexeme) []string {
 	if x.same > 0 && int(x.same) < len(l.members) {
 		out = append(out, l.members[x.same]...)
 	}
-	for _, g := range x.near {
-		if int(g) < len(l.members) {
-			out = append(out, l.members[g]...)
+	for _, groups := range [][]int32{x.near, x.far} {
+		for _, g := range groups {
+			if int(g) < len(l.members) {
+				out = append(out, l.members[g]...)
+			}
 		}
 	}
 	return out
@@ -112,16 +119,29 @@ func buildLexicon() *lexicon {
 		x := l.at(w)
 		x.known, x.noun = true, true
 	}
+	for _, v := range l.verbs[1:] {
+		// "Starred repositories" are some of the repositories.
+		p := participle(v.word)
+		if l.words[p] == nil {
+			x := l.at(p)
+			x.known, x.class = true, adjectiveWord
+		}
+	}
 	for _, group := range sameThings {
 		l.addSame(strings.Fields(group))
 	}
 	for _, group := range nearThings {
 		l.groups++
-		for w := range wordsOf(group) {
-			x := l.at(w)
+		for w := range strings.FieldsSeq(group) {
+			base, far := strings.CutSuffix(w, "_")
+			x := l.at(base)
 			x.known = true
-			x.near = append(x.near, l.groups)
-			l.member(l.groups, w)
+			if far {
+				x.far = append(x.far, l.groups)
+			} else {
+				x.near = append(x.near, l.groups)
+			}
+			l.member(l.groups, base)
 		}
 	}
 	for pair := range strings.FieldsSeq(antonyms) {
@@ -144,11 +164,23 @@ func buildLexicon() *lexicon {
 			x.known, x.class = true, class
 		}
 	}
+	for w := range strings.FieldsSeq(infos) {
+		l.at(w).info = true
+	}
+	for w := range strings.FieldsSeq(masses) {
+		l.at(w).mass = true
+	}
+	for w := range strings.FieldsSeq(directions) {
+		l.at(w).turn = true
+	}
+	for w := range strings.FieldsSeq(universals) {
+		l.at(w).any = true
+	}
 	return l
 }
 
-// wordsOf yields the fields of s that are not switched off with a trailing
-// underscore.
+// wordsOf yields the fields of s but those with a trailing underscore, which
+// the lists keep to show what was considered.
 func wordsOf(s string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for w := range strings.FieldsSeq(s) {
@@ -334,11 +366,30 @@ func stem(w string) string {
 	} else if strings.HasSuffix(w, "ion") && len(w) > 7 {
 		w = w[:len(w)-3]
 	}
+	w = strings.TrimSuffix(w, "ment")
 	if len(w) < 3 {
 		return ""
 	}
 	return w
 }
+
+// participle is the regular form of a verb that makes an adjective of it.
+func participle(v string) string {
+	n := len(v)
+	switch {
+	case n < 3:
+		return v + "ed"
+	case v[n-1] == 'e':
+		return v + "d"
+	case v[n-1] == 'y' && !vowel(v[n-2]):
+		return v[:n-1] + "ied"
+	case n <= 4 && !vowel(v[n-1]) && vowel(v[n-2]) && !vowel(v[n-3]) && v[n-1] != 'w' && v[n-1] != 'x':
+		return v + v[n-1:] + "ed"
+	}
+	return v + "ed"
+}
+
+func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
 
 // letters is a set of the letters of a word. Words at edit distance d differ
 // in at most 2d of them.
