@@ -52,6 +52,7 @@ type query struct {
 	more     int
 	head     int
 	plural   bool
+	thing    phrase  // how the words belong together when none is an action
 	penalty  float32 // for what was mended before the comparison
 	repaired kind
 	rows     [maxWords][]cell
@@ -76,6 +77,7 @@ func (x *index) prepare(q *query, words []token) {
 	ph := x.lex.parse(words)
 	q.verb, q.more, q.head, q.plural = ph.verb, ph.more, ph.head, ph.plural
 	x.listAsVerb(q)
+	q.thing = x.lex.parseThing(q.words)
 	if cap(q.seen) < len(x.entries) {
 		q.seen = make([]uint32, len(x.entries))
 		q.gen = 0

@@ -21,6 +21,8 @@ type comparison struct {
 	e      *entry
 	m      match
 	gv, tv int // positions of the actions, -1 if a name has none or it is read as a thing
+	head   int // of the request, read like this
+	plural bool
 	usedG  [maxWords]bool
 	usedT  [maxWords]bool
 	pos    [maxWords]int8 // requested word: the tool's word
@@ -45,6 +47,10 @@ func (x *index) align(q *query, ei int32) match {
 func (x *index) alignAs(q *query, ei int32, verbAt int) match {
 	e := &x.entries[ei]
 	c := comparison{x: x, q: q, e: e, m: match{entry: ei}, gv: verbAt, tv: e.verb}
+	c.head, c.plural = q.head, q.plural
+	if verbAt < 0 {
+		c.head, c.plural = q.thing.head, q.thing.plural
+	}
 	for i := range c.pos {
 		c.pos[i] = -1
 	}
@@ -134,11 +140,11 @@ func absDiff(a, b int8) int8 {
 
 // number is what one for many costs, or many for one.
 func (c *comparison) number(g *token, t int) float32 {
-	if t != c.e.head || g.lex.mass || c.e.words[t].lex.mass {
+	if t != c.e.head || c.e.words[t].lex.mass {
 		return costNumber
 	}
 	forms := c.x.words[c.e.ids[t]].forms
-	if g.plural && c.e.readOnly && c.fetches() {
+	if (g.plural || g.lex.mass) && c.e.readOnly && c.fetches() {
 		if c.e.ownID {
 			return .70 // a tool that fetches one by its identifier lists none
 		}
@@ -235,9 +241,9 @@ func (c *comparison) unsaid(v *verb) float32 {
 	switch {
 	case v.sub == "search":
 		return .38
-	case v.sub == "list" && !c.q.plural:
+	case v.sub == "list" && !c.plural:
 		return .36
-	case v.sub != "list" && c.q.plural && !c.e.plural:
+	case v.sub != "list" && c.plural && !c.e.plural:
 		return .40
 	}
 	return .28
@@ -303,7 +309,7 @@ func (c *comparison) reading(g, t verb) float32 {
 	if g.sub == t.sub {
 		return .05
 	}
-	many, e := c.q.plural, c.e
+	many, e := c.plural, c.e
 	cost := float32(.45)
 	switch g.sub + ">" + t.sub {
 	case "get>list":
@@ -322,6 +328,9 @@ func (c *comparison) reading(g, t verb) float32 {
 		}
 	case "list>get", "list>content":
 		cost = .15
+		if e.plural {
+			cost = .08
+		}
 		if e.ownID {
 			return .70
 		}
@@ -422,7 +431,7 @@ func (c *comparison) object() {
 			c.usedG[i], c.usedT[e.head] = true, true
 			c.m.add(.22, kindDescription)
 			c.m.evidence = true
-		case i == c.q.head && e.readOnly && e.head >= 0 && c.usedT[e.head] && c.pos[i] < 0:
+		case i == c.head && e.readOnly && e.head >= 0 && c.usedT[e.head] && c.pos[i] < 0:
 			// get_entity gives the "State of one entity".
 			c.usedG[i] = true
 			c.m.add(.25, kindDescription)
@@ -496,13 +505,13 @@ func (c *comparison) missing() {
 			case "current":
 				cost = .20
 			case "multiple":
-				if c.q.plural {
+				if c.plural {
 					cost = .10
 				}
 			}
 		case lx.same != 0 && lx.same == c.x.lex.words["multiple"].same:
 			cost = .45
-			if c.q.plural && e.readOnly {
+			if c.plural && e.readOnly {
 				cost = .10
 			}
 		case lx.verb != 0 && !lx.noun && e.verbs > 0:
@@ -644,7 +653,7 @@ func (c *comparison) extra() {
 			switch {
 			case e.verb >= 0 && (e.words[e.verb].text == "read" || !c.fetches()), e.single():
 				cost = .60 // to read or to list things is not to ask about one
-			case e.plural && !q.plural:
+			case e.plural && !c.plural:
 				cost = .40
 			}
 		case w.base == "content" && e.verb >= 0 && e.words[e.verb].text == "read":
@@ -707,12 +716,12 @@ func (c *comparison) extraThing(i int) (float32, kind) {
 		if e.params[w.base] && e.readOnly && i != q.head && e.head >= 0 && c.usedT[e.head] {
 			cost = .15 // "Events of a calendar", and which one is a parameter
 		}
-		if i == q.head && e.head >= 0 {
+		if i == c.head && e.head >= 0 {
 			cost = .70
 		}
 		return cost, kindDescription
 	case e.params[w.base]:
-		if i == q.head {
+		if i == c.head {
 			return .70, kindExtra
 		}
 		return .50, kindExtra

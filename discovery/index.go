@@ -438,6 +438,13 @@ func (e *entry) read(x *index, text string, i int32) {
 				continue
 			}
 		}
+		switch w {
+		case "of", "and", "or", "that", "which", "who", "whose", "not", "when", "where", "how", "is", "are":
+			if e.object != "" {
+				object = false
+			}
+			continue
+		}
 		switch lx.class {
 		case fillerWord:
 			continue
@@ -593,6 +600,20 @@ func (l *lexicon) parse(words []token) phrase {
 			p.more++
 		}
 	}
+	l.head(words, &p)
+	return p
+}
+
+// parseThing reads a name as one that names a thing alone.
+func (l *lexicon) parseThing(words []token) phrase {
+	p := phrase{verb: -1, head: -1}
+	l.head(words, &p)
+	return p
+}
+
+// head finds the noun that the other words narrow.
+func (l *lexicon) head(words []token, p *phrase) {
+	n := len(words)
 	end := n
 	for i := 1; i < n; i++ {
 		if words[i].lex.class == prepositionWord && i != p.verb {
@@ -616,7 +637,6 @@ func (l *lexicon) parse(words []token) phrase {
 	if !pick(false) {
 		pick(true)
 	}
-	return p
 }
 
 // actionAtEnd are words that are the action when they stand last:
