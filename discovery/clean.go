@@ -62,7 +62,7 @@ func invisible(r rune) bool {
 var clientHeads = []string{"functions", "function", "tools", "tool", "default_api", "namespace", "mcp", "call"}
 
 // clientTails are words that models put after a name.
-var clientTails = []string{"tool", "function", "call", "api", "mcp", "v2"}
+var clientTails = []string{"tool", "function", "call", "api", "mcp", "v2", "json"}
 
 const maxAffixes = 6
 
@@ -164,10 +164,6 @@ func (x *index) untailed(name string) (string, bool) {
 		if hasName(rest) && (len(rest) < cut || camel) {
 			return rest, true
 		}
-	}
-	// ".json" is the format of the call, not part of the name.
-	if rest, ok := strings.CutSuffix(name, ".json"); ok && hasName(rest) {
-		return rest, true
 	}
 	return name, false
 }

@@ -33,8 +33,9 @@ func (x *index) align(q *query, ei int32) match {
 	m := x.alignAs(q, ei, q.verb)
 	if q.verb >= 0 && q.words[q.verb].lex.noun {
 		// The action may be a thing: "status", "comment_on_issue".
-		done := q.verb+1 < len(q.words) && (q.words[q.verb+1].text == "on" || q.words[q.verb+1].text == "to")
-		if n := x.alignAs(q, ei, -1); n.cost < m.cost && !(done && x.entries[ei].readOnly) {
+		done := q.verb+1 < len(q.words) && (q.words[q.verb+1].text == "on" || q.words[q.verb+1].text == "to") && x.entries[ei].readOnly ||
+			len(q.words) == 1 && x.acts[q.words[q.verb].text]
+		if n := x.alignAs(q, ei, -1); n.cost < m.cost && !done {
 			m = n
 		}
 	}
@@ -204,6 +205,8 @@ func (c *comparison) actions() {
 			m.add(.08, kindVerb)
 		case e.readOnly && v.family == "read":
 			m.add(.35, kindVerb)
+		case e.readOnly && c.q.words[c.gv].text == "check":
+			m.add(.30, kindVerb)
 		case e.descVerb != 0 && c.x.lex.verbs[e.descVerb].family == v.family:
 			m.add(.25, kindDescription)
 			m.evidence = true
@@ -285,6 +288,9 @@ func (c *comparison) action(g, t *token) (float32, kind) {
 			}
 		}
 	}
+	if g.text == "check" && c.e.readOnly && tv.family == "read" && c.fetches() {
+		return .30, kindVerb // to check a balance is to look at it
+	}
 	if !plainVerbs[tv.family] && !c.e.several {
 		if d := lex.verbs[c.e.descVerb]; d.family == gv.family {
 			if d.sub != gv.sub {
@@ -358,7 +364,7 @@ func (c *comparison) reading(g, t verb) float32 {
 		}
 	case "search>get":
 		switch {
-		case many || g.word == "search":
+		case many || g.word == "search" || g.word == "query":
 			cost = .60
 		case e.ownID:
 			cost = .35
@@ -431,7 +437,7 @@ func (c *comparison) object() {
 			c.usedG[i], c.usedT[e.head] = true, true
 			c.m.add(.22, kindDescription)
 			c.m.evidence = true
-		case i == c.head && e.readOnly && e.head >= 0 && c.usedT[e.head] && c.pos[i] < 0:
+		case i == c.head && w.plural == e.objects && e.readOnly && e.head >= 0 && c.usedT[e.head] && c.pos[i] < 0:
 			// get_entity gives the "State of one entity".
 			c.usedG[i] = true
 			c.m.add(.25, kindDescription)
@@ -659,9 +665,10 @@ func (c *comparison) extra() {
 		case w.base == "content" && e.verb >= 0 && e.words[e.verb].text == "read":
 			cost = .05
 		case w.base == "item" || w.base == "entry" || w.base == "object" || w.base == "record":
-			cost = .15
-			if !e.readOnly {
-				cost = .25
+			// An invoice item is no invoice, unless the tool speaks of items, too.
+			cost = .60
+			if e.readOnly && e.desc[q.inDesc[i]] {
+				cost = .15
 			}
 		case c.scope(i):
 			cost = .10

@@ -31,7 +31,8 @@ type index struct {
 	descs    map[string][]int32   // description stem: tools
 	bySeg    map[string]slot      // the last part of a name with doubled separators
 	headMod  map[int32][]modifiers
-	verbs    []string           // actions that occur
+	verbs    []string           // words that may be actions and occur
+	acts     map[string]bool    // words that are some tool's action
 	families map[string][]int32 // family: tools
 }
 
@@ -144,7 +145,7 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 		lex: o.lex, entries: make([]entry, 0, len(tools)), byName: make(map[string]int32, len(tools)),
 		byFold: make(map[string]slot, len(tools)), byBare: make(map[string]slot, len(tools)), wordID: make(map[string]int32, len(tools)),
 		same: map[int32][]int32{}, near: map[int32][]int32{}, far: map[int32][]int32{}, stems: map[string][]int32{}, joined: map[string][2]string{},
-		firsts: map[byte][]int32{}, descs: map[string][]int32{}, bySeg: map[string]slot{}, headMod: map[int32][]modifiers{}, families: map[string][]int32{}, server: map[string]bool{},
+		firsts: map[byte][]int32{}, descs: map[string][]int32{}, bySeg: map[string]slot{}, headMod: map[int32][]modifiers{}, families: map[string][]int32{}, acts: map[string]bool{}, server: map[string]bool{},
 	}
 	raw := make([][]string, 0, len(tools))
 	for _, t := range tools {
@@ -240,6 +241,7 @@ func (x *index) addEntry(i int32, raw []string) {
 	}
 	if e.verb >= 0 {
 		v := x.lex.verbs[e.words[e.verb].lex.verb]
+		x.acts[e.words[e.verb].text] = true
 		x.families[v.family] = append(x.families[v.family], i)
 	}
 	e.describe(x, t, i)

@@ -59,7 +59,25 @@ var tiers = []tier{
 	{kind: "plural", accept: func(_ *repairer, sent, prop *keyName) bool { return slices.Equal(sent.canon, prop.canon) }},
 	{kind: "synonym", accept: func(_ *repairer, sent, prop *keyName) bool { return shareGroup(sent.groups, prop.groups) }},
 	{kind: "synonym", accept: (*repairer).overlaps},
+	{kind: "synonym", accept: func(r *repairer, sent, prop *keyName) bool {
+		return r.soleID == prop.name && len(sent.canon) == 1 && sent.canon[0] == "identifier"
+	}},
 	{kind: "typo", accept: func(r *repairer, sent, prop *keyName) bool { return r.mistyped(sent, prop) }},
+}
+
+// soleIdentifier returns the one property that is called <noun>_id, if there is
+// one and no other ends like it.
+func soleIdentifier(props []*keyName) string {
+	found := ""
+	for _, p := range props {
+		if n := len(p.canon); n > 0 && p.canon[n-1] == "identifier" {
+			if found != "" {
+				return ""
+			}
+			found = p.name
+		}
+	}
+	return found
 }
 
 // trimmed is the fold of a key without words that carry no meaning.
@@ -130,7 +148,7 @@ func (r *repairer) mistyped(sent, prop *keyName) bool {
 	if len(sent.words) == len(prop.words) {
 		for i, w := range sent.words {
 			v := prop.words[i]
-			if w != v && (opposedWords[w] || opposedWords[v] || r.lex.opposites[[2]string{w, v}] || r.known(w) && r.known(v)) {
+			if w != v && (opposedWords[w] || r.lex.opposites[[2]string{w, v}] || r.known(w) && r.known(v)) {
 				return false
 			}
 		}

@@ -35,6 +35,7 @@ type repairer struct {
 	lex         *lexicon
 	declared    map[string]string // folded other name: property
 	toolWords   map[string]bool
+	soleID      string // the one property that is called <noun>_id
 	readOnly    bool
 	destructive bool
 	changes     []Change
@@ -298,6 +299,7 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 	for _, name := range s.order {
 		props = append(props, r.lex.keyName(name))
 	}
+	r.soleID = soleIdentifier(props)
 	failed := map[string]problem{}
 	for ti := range tiers {
 		t := &tiers[ti]

@@ -409,6 +409,9 @@ func (x *index) request(q *query, name string) []token {
 			q.penalty, q.repaired = q.penalty+costTypo, kindTypo
 		}
 	}
+	if n := len(raw); n > 2 && (raw[n-1] == "tool" || raw[n-1] == "function") && !x.has(raw[n-1]) {
+		raw = raw[:n-1]
+	}
 	if len(raw) > maxWords {
 		raw = raw[:maxWords]
 	}

@@ -298,7 +298,7 @@ func report(w io.Writer, names []nameCase, predictions []namePrediction, catalog
 			note = "WRONG " + string(p.step)
 		}
 		if note != "" && verbose {
-			fmt.Fprintf(w, "%-14s %-11s %-34q want %s %s%v, got %s %s %v (%s)\n", note, c.Catalog, c.Guess, c.Expect, c.Tool, c.Tools, p.Action, p.Tool, top, p.reason)
+			fmt.Fprintf(w, "%-14s %-12s %-11s %-34q want %s %s%v, got %s %s %v (%s)\n", note, c.Kind, c.Catalog, c.Guess, c.Expect, c.Tool, c.Tools, p.Action, p.Tool, top, p.reason)
 		}
 		if c.Expect == "route" || len(c.Tools) > 0 {
 			without := append(append([]string{c.Tool}, c.Tools...), c.Tolerate...)
