@@ -1,5 +1,7 @@
 package discovery
 
+import "strings"
+
 // A match is what comparing a requested name with one tool gave.
 type match struct {
 	entry    int32
@@ -120,7 +122,7 @@ func (c *comparison) things() {
 				}
 				c.m.add(cost, kindNumber)
 			}
-		case g.plural != t.plural && g.lex.class == contentWord:
+		case g.plural != t.plural && (g.lex.class == contentWord || g.lex.class == genericWord && int(p.t) == c.e.head):
 			c.m.add(c.number(g, int(p.t)), kindNumber)
 		}
 	}
@@ -178,6 +180,9 @@ func (c *comparison) family(i int, words []token) *verb {
 // actions charges for a difference in what is done.
 func (c *comparison) actions() {
 	e, m := c.e, &c.m
+	if c.gv >= 0 && c.tv >= 0 && e.readOnly && e.single() && e.words[c.tv].lex.noun && c.q.words[c.gv].text != e.words[c.tv].text {
+		c.tv = -1 // git_log gives a log
+	}
 	switch {
 	case c.gv < 0 && c.tv < 0:
 	case c.gv < 0:
@@ -232,6 +237,9 @@ func (c *comparison) actions() {
 			m.evidence = true
 		}
 	}
+	if c.gv >= 0 && !e.readOnly && c.family(c.gv, c.q.words).family == "read" && (c.tv < 0 || c.family(c.tv, e.words).family != "read") {
+		m.add(blocked, kindVerb) // who asks to read changes nothing
+	}
 	// "Add to a list" does not add a list.
 	if c.towards(c.q.words, c.gv) != c.towards(e.words, e.verb) {
 		m.add(.70, kindVerb)
@@ -258,9 +266,9 @@ func (c *comparison) towards(words []token, at int) bool {
 	if at < 0 || at+1 >= len(words) {
 		return false
 	}
-	switch c.x.lex.verbs[words[at].lex.verb].family {
-	case "create", "delete", "move", "copy", "write":
-		return words[at+1].text == "to" || words[at+1].text == "from" || words[at+1].text == "into"
+	switch words[at+1].text {
+	case "to", "from", "into", "onto":
+		return c.x.lex.verbs[words[at].lex.verb].family != "read"
 	}
 	return false
 }
@@ -291,7 +299,7 @@ func (c *comparison) action(g, t *token) (float32, kind) {
 	if g.text == "check" && c.e.readOnly && tv.family == "read" && c.fetches() {
 		return .30, kindVerb // to check a balance is to look at it
 	}
-	if !plainVerbs[tv.family] && !c.e.several {
+	if !plainVerbs[tv.family] && !c.e.several && (c.e.readOnly || !undoing(t.base) && lex.verbs[c.e.descVerb].word == gv.word) {
 		if d := lex.verbs[c.e.descVerb]; d.family == gv.family {
 			if d.sub != gv.sub {
 				return .70, kindDescription
@@ -303,6 +311,17 @@ func (c *comparison) action(g, t *token) (float32, kind) {
 		}
 	}
 	return blocked, kindVerb
+}
+
+// undoing reports whether a verb is made of another that it turns round or
+// repeats, which descriptions then mention: to unmute ends a silence.
+func undoing(v string) bool {
+	for _, p := range []string{"un", "de", "dis", "re"} {
+		if strings.HasPrefix(v, p) && len(v) > len(p)+2 {
+			return true
+		}
+	}
+	return false
 }
 
 // plainVerbs are families whose words say exactly what happens, so that a
@@ -330,7 +349,7 @@ func (c *comparison) reading(g, t verb) float32 {
 	case "content>list":
 		cost = .30
 		if e.plural && !many {
-			cost = .45
+			cost = .55
 		}
 	case "list>get", "list>content":
 		cost = .15
@@ -347,7 +366,10 @@ func (c *comparison) reading(g, t verb) float32 {
 		return .12
 	case "search>list":
 		cost = .30
-		if many {
+		switch {
+		case g.word == "query":
+			cost = .50
+		case many:
 			cost = .25
 		}
 	case "get>search":
@@ -450,9 +472,10 @@ func (c *comparison) object() {
 func (c *comparison) missing() {
 	e, m := c.e, &c.m
 	in := false // inside a phrase that is missing as a whole
+	by := false // which says by what means
 	for j := range e.words {
 		if c.usedT[j] || j == c.tv || j == e.verb {
-			in = false
+			in, by = false, false
 			continue
 		}
 		w := &e.words[j]
@@ -463,14 +486,14 @@ func (c *comparison) missing() {
 		case lx.class == fillerWord:
 			continue
 		case lx.class == prepositionWord:
-			in = true
+			in, by = true, w.text == "with" || w.text == "using" || w.text == "via"
 			if j+1 >= len(e.words) || c.usedT[j+1] {
 				m.add(.02, kindDropped)
 				continue
 			}
 			next := e.words[j+1]
 			scope := e.needs[c.x.lex.canonical(next.text)] || w.text == "by" && e.params[next.base]
-			if !scope {
+			if !scope || !e.readOnly {
 				m.add(.02, kindDropped)
 				continue
 			}
@@ -486,6 +509,8 @@ func (c *comparison) missing() {
 			for k := j + 1; k < len(e.words) && e.words[k].lex.class != prepositionWord; k++ {
 				c.usedT[k] = true
 			}
+		case lx.info && !telling && (w.base == "metadata" || w.base == "meta" || w.base == "data"):
+			cost = .40
 		case lx.info && !telling:
 			cost = .12
 			if c.gv >= 0 && c.tv >= 0 {
@@ -497,6 +522,9 @@ func (c *comparison) missing() {
 			cost = .02
 		case lx.class == genericWord && !telling && j != e.head:
 			cost = .30
+			if !e.readOnly || w.base == "item" || w.base == "entry" {
+				cost = .60 // an invoice item is no invoice
+			}
 		case j == 0 && e.space && !telling:
 			cost = .15
 		case j == e.head:
@@ -526,11 +554,12 @@ func (c *comparison) missing() {
 			if !e.readOnly {
 				cost = blocked
 			}
-		case e.needs[c.x.lex.canonical(w.text)] && e.readOnly:
-			cost = .12 // a required parameter says of what
 		default:
 			cost = c.x.modifierCost(e, j)
-			if in && cost < .30 {
+			switch {
+			case cost < .50 && e.readOnly && e.needs[c.x.lex.canonical(w.text)]:
+				cost = .12 // a required parameter says of what
+			case in && cost < .30, by && cost < .50:
 				cost = .12
 			}
 			if !e.readOnly {
@@ -549,6 +578,9 @@ func (c *comparison) headless(j int) float32 {
 		if ts := c.x.words[e.ids[c.tv]].tools; len(ts) == 1 {
 			return .20
 		}
+	}
+	if !e.readOnly {
+		return .90
 	}
 	if share := float32(len(c.x.words[e.ids[j]].tools)) / float32(len(c.x.entries)); share >= .4 && len(c.x.entries) >= 4 {
 		return .20
@@ -678,8 +710,8 @@ func (c *comparison) extra() {
 			if w.plural && e.readOnly && (c.fetches() || e.single()) {
 				cost = .60
 			}
-		case w.lex.verb != 0 && !w.lex.noun:
-			cost = blocked
+		case w.lex.verb != 0 && (!w.lex.noun || i == 0 && len(q.words) > 1 && i+1 < len(q.words) && c.usedG[i+1] && e.verb >= 0):
+			cost = blocked // to merge a request is not to get it
 		default:
 			cost, k = c.extraThing(i)
 			m.evidence = m.evidence || k == kindDescription
@@ -713,8 +745,10 @@ func (c *comparison) scope(i int) bool {
 func (c *comparison) extraThing(i int) (float32, kind) {
 	w, e, q := &c.q.words[i], c.e, c.q
 	switch {
-	case c.x.server[w.base] || c.x.server[w.text]:
+	case (c.x.server[w.base] || c.x.server[w.text]) && !c.x.has(w.base):
 		return .10, kindExtra
+	case e.desc[q.inDesc[i]] && i != c.head && len(c.x.entries) >= 8 && len(c.x.descs[q.inDesc[i]])*3 >= len(c.x.entries):
+		return .20, kindExtra // what all of this server is about
 	case e.desc[q.inDesc[i]]:
 		cost := float32(.45)
 		if len(c.x.descs[q.inDesc[i]]) > 1 {

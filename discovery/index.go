@@ -355,8 +355,10 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 		for _, w := range ws {
 			base, _ := singular(w)
 			e.params[base] = true
-			if required[k] {
-				e.needs[x.lex.canonical(w)] = true
+		}
+		if required[k] {
+			for _, t := range x.lex.join(ws) {
+				e.needs[x.lex.canonical(t.base)] = true
 			}
 		}
 		if !required[k] {
@@ -366,7 +368,7 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 		switch joined := strings.Join(ws, ""); joined {
 		case "action", "operation", "method", "command", "mode", "subcommand":
 			e.several = true
-		case "id", "uid", "uuid", "key", "name", "slug", "number", "identifier", "ids", "names", "keys", "index", "sha", "hash", "login", "username", "uri":
+		case "id", "uid", "uuid", "key", "name", "slug", "number", "identifier", "ids", "names", "keys", "index", "sha", "hash", "login", "username", "uri", "path", "filepath", "filename", "url":
 			e.ownID = true
 		case "query", "q", "search", "pattern", "term", "keyword", "keywords", "searchterm", "searchquery", "text", "filter":
 			e.needsQuery = true
@@ -374,7 +376,7 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 		default:
 			if len(ws) >= 2 {
 				last := ws[len(ws)-1]
-				if last == "id" || last == "uid" || last == "key" || last == "number" || last == "name" || last == "slug" || last == "ids" || last == "names" {
+				if strings.HasSuffix(last, "id") || last == "sha" || last == "key" || last == "number" || last == "name" || last == "slug" || last == "ids" || last == "names" {
 					owner, _ := singular(strings.Join(ws[:len(ws)-1], ""))
 					if e.head >= 0 {
 						h := e.words[e.head].base
@@ -643,7 +645,7 @@ func (l *lexicon) head(words []token, p *phrase) {
 
 // actionAtEnd are words that are the action when they stand last:
 // issue_search, cookie_list.
-var actionAtEnd = setOf("list search query get set view upload export import copy filter count sort lookup checkout clone")
+var actionAtEnd = setOf("list search query get set view upload export import copy filter count sort lookup checkout clone book merge fork reset transfer")
 
 func setOf(s string) map[string]bool {
 	m := map[string]bool{}

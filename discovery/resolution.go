@@ -333,7 +333,7 @@ func (x *index) decide(m *match, second float32, o *settings) (string, bool) {
 	e := &x.entries[m.entry]
 	limit, margin := float32(limitRead), float32(marginRead)
 	if m.evidence {
-		limit, margin = .65, .50
+		limit, margin = .50, .45
 	}
 	if !e.readOnly {
 		limit, margin = limitWrite, marginWrite
@@ -445,7 +445,15 @@ func (x *index) request(q *query, name string) []token {
 		}
 		spelled = append(spelled, w)
 	}
-	words := x.strip(x.lex.join(spelled))
+	words := x.lex.join(spelled)
+	kept := false
+	for i := range words {
+		// A word of the server's name that tools are named with is a thing here.
+		kept = kept || x.server[words[i].base] && x.has(words[i].base)
+	}
+	if !kept {
+		words = x.strip(words)
+	}
 	if len(words) > maxWords {
 		words = words[:maxWords]
 	}

@@ -109,7 +109,7 @@ group hold import index invite_ issue issue label like link list_ lock log login
 offer order pay_ permit pin plan play poll post preview print process profile pull push query queue quote rate react record refund_ reply report request reset
 return review route run sample scan schedule script search_ share ship shift show sign silence snapshot sort split stage star start_ stash stat state status step store stream
 submit suggestion swap switch tag tail task test touch trace track trade train transfer trash type update_ upgrade upload_ use view visit vote wait watch wrap issue
-branch commit tag stage build release deploy_ file folder screenshot screen click step key mount scale book function block debit lease mirror pack patch measure trigger invite refund merge rollback clone transition fix clip crop embed echo trust hold transfer
+branch commit tag stage build release deploy_ file folder screenshot screen click step key mount scale book function forecast estimate block debit lease mirror pack patch measure trigger invite refund merge rollback clone transition fix clip crop embed echo trust hold transfer
 `
 
 // softRelated are families that are no bridge, but near enough to order
@@ -164,7 +164,7 @@ var sameThings = []string{
 	"expression expr", "regularexpression regex regexp", "dependency dep", "development dev", "production prod", "staging stg", "architecture arch", "binary bin",
 	"memory mem", "processor cpu", "virtualmachine vm", "loadbalancer lb elb", "securitygroup sg", "configmap cm", "persistentvolumeclaim pvc", "persistentvolume pv",
 	"replicaset rs", "statefulset sts", "daemonset ds_", "serviceaccount sa_", "customresourcedefinition crd", "ingress ing_", "node nd_", "horizontalpodautoscaler hpa",
-	"artificialintelligence ai", "userinterface ui", "knowledgebase kb", "knowledgegraph kg", "standardoperatingprocedure sop", "frequentlyaskedquestion faq", "questionandanswer qa", "pointofinterest poi",
+	"artificialintelligence ai", "userinterface ui", "knowledgebase kb", "knowledgegraph kg", "frequentlyaskedquestion faq", "questionandanswer qa", "pointofinterest poi",
 	"datasource dsrc_", "estimatedtimeofarrival eta", "calendar cal", "appointment appt", "conversation convo", "invoice inv_", "opportunity opp", "purchaseorder po", "salesorder so_",
 	"authorization authz", "credential cred creds", "generation gen_", "implementation impl", "initialization init_", "introduction intro", "laboratory lab", "limit lim_",
 	"percentage pct percent", "probability prob", "proportion prop_", "recommendation rec_", "received recv", "registration reg_", "required reqd", "sequence seq", "standard std",
