@@ -22,8 +22,9 @@ type comparison struct {
 	q      *query
 	e      *entry
 	m      match
-	gv, tv int // positions of the actions, -1 if a name has none or it is read as a thing
-	head   int // of the request, read like this
+	gv, tv int  // positions of the actions, -1 if a name has none or it is read as a thing
+	head   int  // of the request, read like this
+	given  bool // the tool's one word is read as what it gives
 	plural bool
 	usedG  [maxWords]bool
 	usedT  [maxWords]bool
@@ -59,7 +60,9 @@ func (x *index) alignAs(q *query, ei int32, verbAt int) match {
 	}
 	c.things()
 	c.actions()
-	c.object()
+	if !c.object() && c.given {
+		c.m.add(.90, kindDropped) // and nobody asked for that
+	}
 	c.missing()
 	c.extra()
 	c.order()
@@ -180,8 +183,8 @@ func (c *comparison) family(i int, words []token) *verb {
 // actions charges for a difference in what is done.
 func (c *comparison) actions() {
 	e, m := c.e, &c.m
-	if c.gv >= 0 && c.tv >= 0 && e.readOnly && e.single() && e.words[c.tv].lex.noun && c.q.words[c.gv].text != e.words[c.tv].text {
-		c.tv = -1 // git_log gives a log
+	if c.gv >= 0 && c.tv >= 0 && e.readOnly && e.single() && len(c.q.words) > 1 && e.words[c.tv].lex.noun && c.q.words[c.gv].text != e.words[c.tv].text {
+		c.tv, c.given = -1, true // git_log gives a log
 	}
 	switch {
 	case c.gv < 0 && c.tv < 0:
@@ -356,7 +359,7 @@ func (c *comparison) reading(g, t verb) float32 {
 		if e.plural {
 			cost = .08
 		}
-		if e.ownID {
+		if e.ownID && !e.plural {
 			return .70
 		}
 	case "get>content", "content>get":
@@ -427,10 +430,10 @@ func (c *comparison) content() bool {
 
 // object takes a requested thing that is not in the tool's name for what the
 // tool's description is about, where the name itself leaves it open.
-func (c *comparison) object() {
+func (c *comparison) object() (found bool) {
 	e := c.e
 	if e.object == "" {
-		return
+		return false
 	}
 	open := (e.head < 0 || e.single()) && c.gv >= 0
 	generic := e.head >= 0 && e.words[e.head].lex.class == genericWord && !c.usedT[e.head]
@@ -455,6 +458,7 @@ func (c *comparison) object() {
 				c.m.add(.45, kindNumber)
 			}
 			c.m.evidence = c.m.evidence || len(c.q.words) > 2
+			found = true
 		case generic:
 			c.usedG[i], c.usedT[e.head] = true, true
 			c.m.add(.22, kindDescription)
@@ -466,6 +470,7 @@ func (c *comparison) object() {
 			c.m.evidence = true
 		}
 	}
+	return found
 }
 
 // missing charges for the tool's words that were not asked for.
@@ -615,7 +620,8 @@ func (x *index) modifierCost(e *entry, j int) float32 {
 	}
 	other, bare := 0, 0
 	for _, o := range x.headMod[e.ids[e.head]] {
-		if &x.entries[o.entry] == e {
+		// Only what could answer the same request tells anything.
+		if other := &x.entries[o.entry]; other == e || e.readOnly && !other.readOnly {
 			continue
 		}
 		has := false
@@ -747,6 +753,8 @@ func (c *comparison) extraThing(i int) (float32, kind) {
 	switch {
 	case (c.x.server[w.base] || c.x.server[w.text]) && !c.x.has(w.base):
 		return .10, kindExtra
+	case e.desc[q.inDesc[i]] && e.single() && c.usedT[len(e.words)-1]:
+		return .18, kindExtra // a name of one word leaves the rest to the description
 	case e.desc[q.inDesc[i]] && i != c.head && len(c.x.entries) >= 8 && len(c.x.descs[q.inDesc[i]])*3 >= len(c.x.entries):
 		return .20, kindExtra // what all of this server is about
 	case e.desc[q.inDesc[i]]:

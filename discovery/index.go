@@ -31,6 +31,7 @@ type index struct {
 	descs    map[string][]int32   // description stem: tools
 	bySeg    map[string]slot      // the last part of a name with doubled separators
 	headMod  map[int32][]modifiers
+	subs     map[string][]int32 // kind of reading: tools
 	verbs    []string           // words that may be actions and occur
 	acts     map[string]bool    // words that are some tool's action
 	families map[string][]int32 // family: tools
@@ -145,7 +146,7 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 		lex: o.lex, entries: make([]entry, 0, len(tools)), byName: make(map[string]int32, len(tools)),
 		byFold: make(map[string]slot, len(tools)), byBare: make(map[string]slot, len(tools)), wordID: make(map[string]int32, len(tools)),
 		same: map[int32][]int32{}, near: map[int32][]int32{}, far: map[int32][]int32{}, stems: map[string][]int32{}, joined: map[string][2]string{},
-		firsts: map[byte][]int32{}, descs: map[string][]int32{}, bySeg: map[string]slot{}, headMod: map[int32][]modifiers{}, families: map[string][]int32{}, acts: map[string]bool{}, server: map[string]bool{},
+		firsts: map[byte][]int32{}, descs: map[string][]int32{}, bySeg: map[string]slot{}, headMod: map[int32][]modifiers{}, families: map[string][]int32{}, acts: map[string]bool{}, subs: map[string][]int32{}, server: map[string]bool{},
 	}
 	raw := make([][]string, 0, len(tools))
 	for _, t := range tools {
@@ -242,6 +243,9 @@ func (x *index) addEntry(i int32, raw []string) {
 	if e.verb >= 0 {
 		v := x.lex.verbs[e.words[e.verb].lex.verb]
 		x.acts[e.words[e.verb].text] = true
+		if v.family == "read" {
+			x.subs[v.sub] = append(x.subs[v.sub], i)
+		}
 		x.families[v.family] = append(x.families[v.family], i)
 	}
 	e.describe(x, t, i)
@@ -368,7 +372,7 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 		switch joined := strings.Join(ws, ""); joined {
 		case "action", "operation", "method", "command", "mode", "subcommand":
 			e.several = true
-		case "id", "uid", "uuid", "key", "name", "slug", "number", "identifier", "ids", "names", "keys", "index", "sha", "hash", "login", "username", "uri", "path", "filepath", "filename", "url":
+		case "id", "uid", "uuid", "key", "name", "slug", "number", "identifier", "ids", "names", "keys", "index", "sha", "hash", "login", "username", "uri":
 			e.ownID = true
 		case "query", "q", "search", "pattern", "term", "keyword", "keywords", "searchterm", "searchquery", "text", "filter":
 			e.needsQuery = true
@@ -593,10 +597,7 @@ func (l *lexicon) parse(words []token) phrase {
 			}
 		}
 		if p.verb < 0 && words[0].lex.verb != 0 && !words[0].plural {
-			// A word that may be either is the action if an object follows.
-			if n == 1 || words[1].lex.class != prepositionWord || n > 2 {
-				p.verb = 0
-			}
+			p.verb = 0 // a word that may be either is the action if it comes first
 		}
 	}
 	for i := range words {

@@ -167,7 +167,24 @@ func (x *index) resolve(requested string, o *settings) Resolution {
 			collided = append(collided, s.entry)
 		}
 	}
-	return x.byWords(r, forms[len(forms)-1], collided, declined, o)
+	return x.byWords(r, x.named(forms), collided, declined, o)
+}
+
+// named is the form to compare word by word: without namespaces, but with a
+// "call_" that may be the action.
+func (x *index) named(forms []string) string {
+	for i := 1; i < len(forms); i++ {
+		head := strings.TrimRight(strings.TrimSuffix(forms[i-1], forms[i]), "_- ")
+		switch strings.ToLower(head) {
+		case "call", "tool", "tools", "function":
+			if first := split(forms[i]); len(first) > 0 {
+				if lx := x.lex.words[first[0]]; lx == nil || lx.verb == 0 || lx.noun {
+					return forms[i-1]
+				}
+			}
+		}
+	}
+	return forms[len(forms)-1]
 }
 
 func (x *index) found(r Resolution, i int32, s Step, reason string) Resolution {
@@ -592,6 +609,8 @@ func (x *index) meet(q *query) {
 		}
 		if family != "read" {
 			few(x.families[family])
+		} else if sub := x.lex.verbs[q.words[q.verb].lex.verb].sub; sub != "get" {
+			few(x.subs[sub])
 		}
 		if len(q.met) < 6 {
 			for other, ts := range x.families {

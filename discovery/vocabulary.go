@@ -109,7 +109,7 @@ group hold import index invite_ issue issue label like link list_ lock log login
 offer order pay_ permit pin plan play poll post preview print process profile pull push query queue quote rate react record refund_ reply report request reset
 return review route run sample scan schedule script search_ share ship shift show sign silence snapshot sort split stage star start_ stash stat state status step store stream
 submit suggestion swap switch tag tail task test touch trace track trade train transfer trash type update_ upgrade upload_ use view visit vote wait watch wrap issue
-branch commit tag stage build release deploy_ file folder screenshot screen click step key mount scale book function forecast estimate block debit lease mirror pack patch measure trigger invite refund merge rollback clone transition fix clip crop embed echo trust hold transfer
+branch commit tag stage build release deploy_ file folder screenshot screen click step key mount scale book function forecast estimate block debit lease mirror pack patch measure trigger invite refund merge rollback clone fix clip crop embed echo trust hold transfer
 `
 
 // softRelated are families that are no bridge, but near enough to order
