@@ -59,7 +59,9 @@ type query struct {
 	touched  [maxWords][]int32
 	unknown  [maxWords]bool
 	inDesc   [maxWords]string
-	seen     []uint32 // entry: generation in which it was met
+	alike    [maxWords][]string // words that stand for or near the requested one
+	weight   []float32          // entry: how much it shares with the request
+	seen     []uint32           // entry: generation in which it was met
 	gen      uint32
 	met      []int32
 }
@@ -80,9 +82,10 @@ func (x *index) prepare(q *query, words []token) {
 	q.thing = x.lex.parseThing(q.words)
 	if cap(q.seen) < len(x.entries) {
 		q.seen = make([]uint32, len(x.entries))
+		q.weight = make([]float32, len(x.entries))
 		q.gen = 0
 	}
-	q.seen = q.seen[:cap(q.seen)]
+	q.seen, q.weight = q.seen[:cap(q.seen)], q.weight[:cap(q.weight)]
 	q.gen++
 	q.met = q.met[:0]
 	for i := range q.words {
@@ -92,6 +95,10 @@ func (x *index) prepare(q *query, words []token) {
 		q.rows[i] = q.rows[i][:cap(q.rows[i])]
 		x.fillRow(q, i)
 		q.inDesc[i] = descKey(q.words[i].base)
+		q.alike[i] = nil
+		if q.words[i].lex.class == contentWord {
+			q.alike[i] = x.lex.alike(q.words[i].lex)
+		}
 	}
 }
 
@@ -104,7 +111,7 @@ func (q *query) release() {
 		q.touched[i] = q.touched[i][:0]
 		q.unknown[i] = false
 	}
-	*q = query{rows: q.rows, touched: q.touched, seen: q.seen, gen: q.gen, met: q.met}
+	*q = query{rows: q.rows, touched: q.touched, seen: q.seen, weight: q.weight, gen: q.gen, met: q.met}
 	queries.Put(q)
 }
 

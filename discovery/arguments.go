@@ -35,8 +35,12 @@ func Repair(tool *mcp.Tool, arguments json.RawMessage, opts *Options) (json.RawM
 }
 
 func (o *settings) repair(tool *mcp.Tool, arguments json.RawMessage, c *compiled) repaired {
+	out, done := c.fitting(arguments)
+	if done {
+		return out
+	}
 	readOnly, destructive := effects(tool)
-	return o.newRepairer(tool.Name, readOnly, destructive).repair(arguments, c)
+	return o.newRepairer(tool.Name, readOnly, destructive).repair(out, c)
 }
 
 // effects reads a tool's annotations, with the specification's defaults: what

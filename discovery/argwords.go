@@ -95,6 +95,7 @@ var parameterGroups = []string{
 	"height h",
 	"answer response reply",
 	"keys key",
+	"arguments args params parameters kwargs",
 }
 
 // genericParameterWords say nothing about which parameter is meant.

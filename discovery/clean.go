@@ -80,6 +80,15 @@ func (x *index) beheaded(name string) []string {
 	return out
 }
 
+// beheadedClient yields the name of a tool without an "mcp" before it, which
+// a gateway has put there.
+func beheadedClient(name string) []string {
+	if rest, ok := cutHead(name, "mcp"); ok {
+		return []string{rest}
+	}
+	return nil
+}
+
 func (x *index) behead(name string) string {
 	// "mcp__server__tool": the client's name for a server is not ours to know,
 	// but between two doubled separators it can be nothing else.

@@ -1,6 +1,9 @@
 package discovery
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A match is what comparing a requested name with one tool gave.
 type match struct {
@@ -443,11 +446,9 @@ func (c *comparison) object() (found bool) {
 			continue
 		}
 		same := w.base == e.object
-		if !same && !open {
+		if !same && !open && generic {
 			// "Songs of a playlist" are what get_playlist_items gets.
-			for _, o := range c.x.lex.alike(w.lex) {
-				same = same || generic && o == e.object
-			}
+			same = slices.Contains(c.q.alike[i], e.object)
 		}
 		switch {
 		case !same:
@@ -587,8 +588,10 @@ func (c *comparison) headless(j int) float32 {
 	if !e.readOnly {
 		return .90
 	}
-	if share := float32(len(c.x.words[e.ids[j]].tools)) / float32(len(c.x.entries)); share >= .4 && len(c.x.entries) >= 4 {
-		return .20
+	// Counted so that a tool which has nothing to do with it, being added, can
+	// only make this dearer.
+	if n := len(c.x.words[e.ids[j]].tools); n >= 3 && n*5 >= len(c.x.entries)*2 {
+		return .20 // what all of this server is about
 	}
 	return .90
 }
@@ -755,7 +758,7 @@ func (c *comparison) extraThing(i int) (float32, kind) {
 		return .10, kindExtra
 	case e.desc[q.inDesc[i]] && e.single() && c.usedT[len(e.words)-1]:
 		return .18, kindExtra // a name of one word leaves the rest to the description
-	case e.desc[q.inDesc[i]] && i != c.head && len(c.x.entries) >= 8 && len(c.x.descs[q.inDesc[i]])*3 >= len(c.x.entries):
+	case e.desc[q.inDesc[i]] && i != c.head && len(c.x.descs[q.inDesc[i]]) >= 4 && len(c.x.descs[q.inDesc[i]])*3 >= len(c.x.entries):
 		return .20, kindExtra // what all of this server is about
 	case e.desc[q.inDesc[i]]:
 		cost := float32(.45)

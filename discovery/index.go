@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,7 +19,7 @@ type index struct {
 	heads   []string        // words before names that change nothing: the server's, a client's, the operator's
 	tails   []string
 	server  map[string]bool // words of the server's name
-	common  int             // how many words every tool's name begins with
+	common  []string        // words that every tool's name begins with
 
 	words    []vword
 	wordID   map[string]int32
@@ -162,7 +163,9 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 		put(x.byFold, fold(t.Name), i)
 		raw = append(raw, split(t.Name))
 	}
-	x.common = commonHead(raw)
+	if n := commonHead(raw); n > 0 {
+		x.common = raw[0][:n]
+	}
 	for _, name := range o.servers {
 		x.heads = append(x.heads, name)
 		words := split(name)
@@ -175,8 +178,8 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 			x.server[strings.Join(words, "")] = true
 		}
 	}
-	if x.common > 0 {
-		x.heads = append(x.heads, strings.Join(raw[0][:x.common], "_"))
+	if len(x.common) > 0 {
+		x.heads = append(x.heads, strings.Join(x.common, "_"))
 	}
 	x.heads = append(append(x.heads, o.prefixes...), clientHeads...)
 	x.tails = append(append(x.tails, o.suffixes...), clientTails...)
@@ -226,7 +229,13 @@ func (x *index) addEntry(i int32, raw []string) {
 	for _, s := range segments(t.Name) {
 		put(x.bySeg, fold(s), i)
 	}
-	e.words = x.strip(x.lex.join(raw[x.common:]))
+	for _, s := range x.lex.actionsIn(t.Name) {
+		put(x.bySeg, fold(s), i)
+	}
+	for _, f := range beheadedClient(t.Name) {
+		put(x.byBare, x.bare(split(f)), i)
+	}
+	e.words = x.strip(x.lex.join(raw[len(x.common):]))
 	if len(e.words) > maxWords {
 		e.words = e.words[:maxWords]
 	}
@@ -317,10 +326,7 @@ func (x *index) strip(words []token) []token {
 // catalog: the server's, the head that all tools share, and articles.
 func (x *index) bare(words []string) string {
 	var b strings.Builder
-	rest := words
-	if x.common > 0 && len(rest) > x.common && x.headed(rest) {
-		rest = rest[x.common:]
-	}
+	rest := words[x.headed(words):]
 	for i, w := range rest {
 		if w == "a" || w == "an" || w == "the" {
 			continue
@@ -333,18 +339,43 @@ func (x *index) bare(words []string) string {
 	return b.String()
 }
 
-// headed reports whether words begin with the head that all tools share.
-func (x *index) headed(words []string) bool {
-	if len(x.entries) == 0 || x.common == 0 {
-		return false
-	}
-	ref := split(x.entries[0].tool.Name)
-	for i := 0; i < x.common; i++ {
-		if i >= len(words) || words[i] != ref[i] {
-			return false
+// headed returns how many words at the beginning are the head that all tools
+// share, or the end of that head, leaving at least one word.
+func (x *index) headed(words []string) int {
+	for from := 0; from < len(x.common); from++ {
+		n := len(x.common) - from
+		if len(words) > n && slices.Equal(words[:n], x.common[from:]) {
+			return n
 		}
 	}
-	return true
+	return 0
+}
+
+// actionsIn returns the ends of a name that begin with an action, behind words
+// that are a namespace: "execute_javascript" in "QuickJS_execute_javascript".
+func (l *lexicon) actionsIn(name string) []string {
+	for i := 1; i+1 < len(name); i++ {
+		if name[i] != '_' && name[i] != '-' {
+			continue
+		}
+		head, rest := split(name[:i]), split(name[i+1:])
+		if len(rest) < 2 {
+			return nil
+		}
+		if w := head[len(head)-1:]; len(w) == 1 && l.acts(w[0]) {
+			return nil
+		}
+		if l.acts(rest[0]) {
+			return []string{name[i+1:]}
+		}
+	}
+	return nil
+}
+
+// acts reports whether a word is an action and nothing else.
+func (l *lexicon) acts(w string) bool {
+	lx := l.words[w]
+	return lx != nil && lx.verb != 0 && !lx.noun
 }
 
 const descriptionWords = 40 // of a description that are read

@@ -1,42 +1,70 @@
 package discovery
 
-import "sort"
+import "slices"
 
-// rank orders the tools that q met by how likely they were meant. It is softer
-// than a match: it proposes, and never runs anything.
-func (x *index) rank(q *query, first []int32) []rankedMatch {
-	out := make([]rankedMatch, 0, len(q.met)+len(first))
+// rank aligns the tools that q met. It returns the best by cost, how near any
+// other tool comes, and the n that are most worth proposing, best first. The
+// proposals are softer than a match: they never run anything.
+//
+// first are tools that an earlier step found and did not run.
+func (x *index) rank(q *query, first []int32, n int) (top []rankedMatch, best match, second float32) {
+	best, second = match{entry: -1, cost: 1e6}, 1e6
+	reading := q.verb >= 0 && x.lex.verbs[q.words[q.verb].lex.verb].family == "read"
+	var reader rankedMatch
+	consider := func(c rankedMatch) {
+		switch {
+		case c.match.cost < best.cost, c.match.cost == best.cost && best.entry >= 0 && x.before(c.entry, best.entry):
+			second = best.cost
+			best = c.match
+		case c.match.cost < second:
+			second = c.match.cost
+		}
+		if c.score < minScore {
+			return
+		}
+		if reading && x.entries[c.entry].readOnly && (reader.score == 0 || x.ahead(&c, &reader)) {
+			reader = c
+		}
+		k := len(top)
+		for k > 0 && x.ahead(&c, &top[k-1]) {
+			k--
+		}
+		if k < n {
+			top = slices.Insert(top, k, c)[:min(len(top)+1, n)]
+		}
+	}
 	for _, i := range q.met {
 		m := x.align(q, i)
-		out = append(out, rankedMatch{i, x.score(q, &x.entries[i], &m), m})
+		c := rankedMatch{i, x.score(q, &x.entries[i], &m), m}
+		if slices.Contains(first, i) {
+			c.score = 1
+		}
+		consider(c)
 	}
 	for _, i := range first {
-		seen := false
-		for k := range out {
-			if out[k].entry == i {
-				out[k].score, seen = 1, true
-			}
+		if q.seen[i] != q.gen {
+			consider(rankedMatch{i, 1, match{entry: i, cost: blocked}})
 		}
-		if !seen {
-			out = append(out, rankedMatch{i, 1, match{entry: i, cost: blocked}})
+		if i != best.entry {
+			second = 0 // what folds to the request is as near as can be
 		}
 	}
-	if q.verb >= 0 && x.lex.verbs[q.words[q.verb].lex.verb].family == "read" {
-		defer func() { x.showReader(out) }()
+	if reader.score > 0 && len(top) == n && !slices.ContainsFunc(top, func(c rankedMatch) bool { return x.entries[c.entry].readOnly }) {
+		top[n-1] = reader // who asks to read is shown something that reads
 	}
-	sort.Slice(out, func(a, b int) bool {
-		if out[a].score != out[b].score {
-			return out[a].score > out[b].score
-		}
-		return x.entries[out[a].entry].tool.Name < x.entries[out[b].entry].tool.Name
-	})
-	for k := range out {
-		if out[k].score < minScore {
-			return out[:k]
-		}
-	}
-	return out
+	return top, best, second
 }
+
+// ahead orders proposals. Equal ones go by name, so that the order of the list
+// does not matter.
+func (x *index) ahead(a, b *rankedMatch) bool {
+	if a.score != b.score {
+		return a.score > b.score
+	}
+	return x.before(a.entry, b.entry)
+}
+
+func (x *index) before(a, b int32) bool { return x.entries[a].tool.Name < x.entries[b].tool.Name }
 
 // minScore is the likeness below which a tool is not worth proposing.
 const minScore = .12
@@ -81,7 +109,7 @@ func (x *index) score(q *query, e *entry, m *match) float32 {
 				if q.verb >= 0 && e.verb >= 0 && q.words[q.verb].text == e.words[e.verb].text && !e.readOnly {
 					best = .75 // move_file moves directories, too
 				}
-			case !x.has(w.base) && x.describesAlike(e, w):
+			case !x.has(w.base) && describesAlike(e, q.alike[i]):
 				best = max(best, .4)
 			case e.params[w.base]:
 				best = max(best, .3)
@@ -183,28 +211,12 @@ func (x *index) verbLikeness(q *query, e *entry) float32 {
 	return .2
 }
 
-// describesAlike reports whether a tool's description has a word that is
-// exchanged with w.
-func (x *index) describesAlike(e *entry, w *token) bool {
-	for _, other := range x.lex.alike(w.lex) {
-		if e.desc[descKey(other)] {
+// describesAlike reports whether a tool's description has one of the words.
+func describesAlike(e *entry, words []string) bool {
+	for _, w := range words {
+		if e.desc[descKey(w)] {
 			return true
 		}
 	}
 	return false
-}
-
-// showReader moves the best tool that reads among the first three, for a
-// request to read.
-func (x *index) showReader(out []rankedMatch) {
-	for k := range out {
-		if x.entries[out[k].entry].readOnly {
-			if k > 2 {
-				r := out[k]
-				copy(out[3:k+1], out[2:k])
-				out[2] = r
-			}
-			return
-		}
-	}
 }

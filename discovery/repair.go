@@ -64,29 +64,30 @@ func (o *settings) newRepairer(tool string, readOnly, destructive bool) *repaire
 	return r
 }
 
-// repair validates arguments against the tool's schema and mends what fails
-// and is certain. Valid arguments come back as they are.
-func (r *repairer) repair(raw []byte, c *compiled) repaired {
-	out := repaired{arguments: raw}
+// fitting parses arguments and reports whether nothing is left to repair:
+// because they fit, or because they are no JSON or too large to be looked at.
+// Arguments that are missing or null are an empty object.
+func (c *compiled) fitting(raw []byte) (out repaired, done bool) {
+	out = repaired{arguments: raw}
 	if trim := bytes.TrimSpace(raw); len(trim) == 0 || bytes.Equal(trim, []byte("null")) {
-		raw = []byte("{}")
-		r.changes = append(r.changes, Change{Kind: "empty"})
+		out.arguments, out.changes = []byte("{}"), []Change{{Kind: "empty"}}
 	}
 	if len(raw) > maxArguments {
-		return out
+		return out, true
 	}
-	root, err := parseJSON(raw)
+	root, err := parseJSON(out.arguments)
 	if err != nil {
 		out.problems = []problem{{sent: "text that is not valid JSON (" + err.Error() + ")", want: "one JSON object"}}
-		return out
+		return out, true
 	}
 	out.root = root
-	if c.valid(root) {
-		if len(r.changes) > 0 {
-			out.arguments, out.changes = raw, r.changes
-		}
-		return out
-	}
+	return out, c.valid(root)
+}
+
+// repair mends what fails and is certain in arguments that do not fit.
+func (r *repairer) repair(out repaired, c *compiled) repaired {
+	root := out.root
+	r.changes = out.changes
 	root = root.clone()
 	out.root = root
 	if root.kind == 's' && c.root.types&typeObject != 0 {
@@ -187,7 +188,7 @@ func (r *repairer) value(n *node, s *shape, path string, required bool) {
 		}
 		return
 	}
-	if s.types == 0 || s.types&typesOf(n) != 0 && len(s.enum) == 0 {
+	if len(s.enum) == 0 && (s.types == 0 || s.types&typesOf(n) != 0) {
 		return // what is left to say, only the whole schema can
 	}
 	if s.union {

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -269,7 +270,8 @@ func (x *index) segment(forms []string) (entry int32, how string, sure, ok bool)
 	if s, ok := x.bySeg[fold(f)]; ok && !s.many {
 		return s.entry, "the tool's namespace left out", x.onlyClientHeads(x.entries[s.entry].tool.Name, fold(f)), true
 	}
-	for _, rest := range segments(f) {
+	plain, _ := unnumbered(f)
+	for _, rest := range append(segments(f), segments(plain)...) {
 		if s, ok := x.known(rest); ok && !s.many {
 			return s.entry, "an unknown namespace before the name", false, true
 		}
@@ -299,8 +301,8 @@ func (x *index) byWords(r Resolution, name string, first []int32, declined strin
 	}
 	x.prepare(q, words)
 	x.meet(q)
-	ranked := x.rank(q, first)
-	for _, c := range ranked[:min(len(ranked), o.suggestions)] {
+	ranked, best, second := x.rank(q, first, o.suggestions)
+	for _, c := range ranked {
 		r.Candidates = append(r.Candidates, Candidate{Name: x.entries[c.entry].tool.Name, Score: float64(c.score)})
 	}
 	if len(ranked) == 0 {
@@ -310,22 +312,6 @@ func (x *index) byWords(r Resolution, name string, first []int32, declined strin
 	if declined != "" {
 		r.Reason = declined
 		return r
-	}
-	best, second := ranked[0].match, float32(2)
-	for _, c := range ranked {
-		if c.match.cost < best.cost {
-			best = c.match
-		}
-	}
-	for _, c := range ranked {
-		if c.entry != best.entry && c.match.cost < second {
-			second = c.match.cost
-		}
-	}
-	for _, i := range first {
-		if i != best.entry {
-			second = 0 // several tools fold to the request
-		}
 	}
 	reason, ok := x.decide(&best, second, o)
 	r.Reason = reason
@@ -347,6 +333,9 @@ func (x *index) byWords(r Resolution, name string, first []int32, declined strin
 
 // decide says whether the best match may run, and why not.
 func (x *index) decide(m *match, second float32, o *settings) (string, bool) {
+	if m.cost >= blocked {
+		return "no tool does what the name says", false
+	}
 	e := &x.entries[m.entry]
 	limit, margin := float32(limitRead), float32(marginRead)
 	if m.evidence {
@@ -359,8 +348,6 @@ func (x *index) decide(m *match, second float32, o *settings) (string, bool) {
 		}
 	}
 	switch {
-	case m.cost >= blocked:
-		return "no tool does what the name says", false
 	case m.cost > limit:
 		return "no tool is near enough to be certain", false
 	case second-m.cost < margin:
@@ -418,13 +405,11 @@ func (x *index) request(q *query, name string) []token {
 			q.penalty, q.repaired = .10, kindSynonym
 		}
 	}
-	if x.common > 0 && len(raw) > x.common {
-		if x.headed(raw) {
-			raw = raw[x.common:]
-		} else if x.common == 1 && len(raw[0]) >= 5 && !x.has(raw[0]) && distance(raw[0], split(x.entries[0].tool.Name)[0]) <= edits(len(raw[0])) {
-			raw = raw[1:]
-			q.penalty, q.repaired = q.penalty+costTypo, kindTypo
-		}
+	if n := x.headed(raw); n > 0 {
+		raw = raw[n:]
+	} else if len(x.common) == 1 && len(raw) > 1 && len(raw[0]) >= 5 && !x.has(raw[0]) && distance(raw[0], x.common[0]) <= edits(len(raw[0])) {
+		raw = raw[1:]
+		q.penalty, q.repaired = q.penalty+costTypo, kindTypo
 	}
 	if n := len(raw); n > 2 && (raw[n-1] == "tool" || raw[n-1] == "function") && !x.has(raw[n-1]) {
 		raw = raw[:n-1]
@@ -563,7 +548,7 @@ var commonVerbs = strings.Fields("list fetch search query create insert update m
 func (x *index) meet(q *query) {
 	note := func(i int32) {
 		if q.seen[i] != q.gen {
-			q.seen[i] = q.gen
+			q.seen[i], q.weight[i] = q.gen, 0
 			q.met = append(q.met, i)
 		}
 	}
@@ -572,11 +557,14 @@ func (x *index) meet(q *query) {
 			continue
 		}
 		for _, id := range q.touched[i] {
-			for _, t := range x.words[id].tools {
+			w := &x.words[id]
+			for _, t := range w.tools {
 				note(t)
+				q.weight[t] += w.idf * (2 - q.rows[i][id].cost)
 			}
 		}
 	}
+	x.thin(q)
 	nouns := len(q.met)
 	for i := range q.words {
 		w := &q.words[i]
@@ -589,7 +577,7 @@ func (x *index) meet(q *query) {
 			}
 		}
 		if i != q.verb && !x.has(w.base) {
-			for _, other := range x.lex.alike(w.lex) {
+			for _, other := range q.alike[i] {
 				if ts := x.descs[descKey(other)]; len(ts) <= 6 {
 					for _, t := range ts {
 						note(t)
@@ -628,6 +616,34 @@ func (x *index) meet(q *query) {
 			}
 		}
 	}
+}
+
+// thin leaves out the tools that share least with the request, where many share
+// something.
+func (x *index) thin(q *query) {
+	const most = 160
+	if len(q.met) <= most {
+		return
+	}
+	weights := make([]float32, len(q.met))
+	for k, t := range q.met {
+		weights[k] = q.weight[t]
+	}
+	slices.Sort(weights)
+	least := weights[len(weights)-most]
+	if weights[len(weights)-1] == least {
+		return // they share the same
+	}
+	if same := sort.Search(len(weights), func(k int) bool { return weights[k] > least }); len(weights)-same >= most/4 {
+		least = weights[same] // a crowd that shares the same word would come along
+	}
+	q.met = slices.DeleteFunc(q.met, func(t int32) bool {
+		if q.weight[t] < least {
+			q.seen[t] = 0
+			return true
+		}
+		return false
+	})
 }
 
 type rankedMatch struct {

@@ -18,10 +18,11 @@ type lexeme struct {
 	noun  bool    // the verb is as often a noun
 	known bool    // means something by itself, so it is no misspelling
 	class wordClass
-	info  bool // asks about a thing
-	mass  bool // the same in singular and plural
-	any   bool // names whatever a server holds
-	turn  bool // turns an action into another
+	kin   []string // words that stand for it or are exchanged with it
+	info  bool     // asks about a thing
+	mass  bool     // the same in singular and plural
+	any   bool     // names whatever a server holds
+	turn  bool     // turns an action into another
 }
 
 type wordClass uint8
@@ -54,17 +55,29 @@ type lexicon struct {
 	members   [][]string // words by group, for looking for them in descriptions
 }
 
-// alike returns words that stand for x or are exchanged with it.
+// alike returns words that stand for x or are exchanged with it. What it
+// returns is shared and not to be changed.
 func (l *lexicon) alike(x *lexeme) []string {
+	if x.near == nil && x.far == nil {
+		if x.same > 0 {
+			return l.members[x.same]
+		}
+		return nil
+	}
+	if x.kin == nil {
+		return l.kin(x)
+	}
+	return x.kin
+}
+
+func (l *lexicon) kin(x *lexeme) []string {
 	var out []string
-	if x.same > 0 && int(x.same) < len(l.members) {
+	if x.same > 0 {
 		out = append(out, l.members[x.same]...)
 	}
 	for _, groups := range [][]int32{x.near, x.far} {
 		for _, g := range groups {
-			if int(g) < len(l.members) {
-				out = append(out, l.members[g]...)
-			}
+			out = append(out, l.members[g]...)
 		}
 	}
 	return out
@@ -164,6 +177,9 @@ func buildLexicon() *lexicon {
 			x.known, x.class = true, class
 		}
 	}
+	for _, x := range l.words {
+		x.kin = l.kin(x)
+	}
 	for w := range strings.FieldsSeq(infos) {
 		l.at(w).info = true
 	}
@@ -239,9 +255,13 @@ func (l *lexicon) extended(same, near [][]string) *lexicon {
 				base, _ := singular(parts[0])
 				x := c.at(base)
 				x.known = true
-				x.near = append(append([]int32(nil), x.near...), c.groups)
+				x.near = append(slices.Clip(x.near), c.groups)
+				c.member(c.groups, base)
 			}
 		}
+	}
+	for _, x := range c.words {
+		x.kin = c.kin(x)
 	}
 	return &c
 }
