@@ -62,6 +62,7 @@ func (x *index) alignAs(q *query, ei int32, verbAt int) match {
 		c.pos[i] = -1
 	}
 	c.things()
+	c.opposites()
 	c.actions()
 	if !c.object() && c.given {
 		c.m.add(.90, kindDropped) // and nobody asked for that
@@ -130,6 +131,22 @@ func (c *comparison) things() {
 			}
 		case g.plural != t.plural && (g.lex.class == contentWord || g.lex.class == genericWord && int(p.t) == c.e.head):
 			c.m.add(c.number(g, int(p.t)), kindNumber)
+		}
+	}
+}
+
+// opposites keeps apart what one word turns round: to_usd, from_usd.
+func (c *comparison) opposites() {
+	for i := range c.q.words {
+		g := &c.q.words[i]
+		if c.usedG[i] || !g.lex.pole {
+			continue
+		}
+		for j := range c.e.words {
+			if t := &c.e.words[j]; !c.usedT[j] && t.lex.pole && c.x.lex.opposites[[2]string{g.base, t.base}] {
+				c.m.add(blocked, kindVerb)
+				return
+			}
 		}
 	}
 }
@@ -698,7 +715,7 @@ func (c *comparison) extra() {
 		case w.lex.info && e.readOnly:
 			cost = .10
 			switch {
-			case e.verb >= 0 && (e.words[e.verb].text == "read" || !c.fetches()), e.single():
+			case e.verb >= 0 && (e.words[e.verb].text == "read" || !c.fetches()), e.single() && e.verb >= 0:
 				cost = .60 // to read or to list things is not to ask about one
 			case e.plural && !c.plural:
 				cost = .40
@@ -758,6 +775,8 @@ func (c *comparison) extraThing(i int) (float32, kind) {
 		return .10, kindExtra
 	case e.desc[q.inDesc[i]] && e.single() && c.usedT[len(e.words)-1]:
 		return .18, kindExtra // a name of one word leaves the rest to the description
+	case e.desc[q.inDesc[i]] && e.params[w.base] && e.readOnly && i != c.head && e.head >= 0 && c.usedT[e.head]:
+		return .15, kindExtra // "Events of a calendar", and which one is a parameter
 	case e.desc[q.inDesc[i]] && i != c.head && len(c.x.descs[q.inDesc[i]]) >= 4 && len(c.x.descs[q.inDesc[i]])*3 >= len(c.x.entries):
 		return .20, kindExtra // what all of this server is about
 	case e.desc[q.inDesc[i]]:

@@ -166,6 +166,11 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 	if n := commonHead(raw); n > 0 {
 		x.common = raw[0][:n]
 	}
+	for _, w := range x.common {
+		if lx := x.lex.words[w]; lx == nil || lx.verb == 0 {
+			x.server[w] = true // in another place it says as little
+		}
+	}
 	for _, name := range o.servers {
 		x.heads = append(x.heads, name)
 		words := split(name)

@@ -407,7 +407,7 @@ func (x *index) request(q *query, name string) []token {
 	}
 	if n := x.headed(raw); n > 0 {
 		raw = raw[n:]
-	} else if len(x.common) == 1 && len(raw) > 1 && len(raw[0]) >= 5 && !x.has(raw[0]) && distance(raw[0], x.common[0]) <= edits(len(raw[0])) {
+	} else if len(x.common) == 1 && len(raw) > 1 && x.unknown(raw[0]) && distance(raw[0], x.common[0]) <= edits(min(len(raw[0]), len(x.common[0]))) {
 		raw = raw[1:]
 		q.penalty, q.repaired = q.penalty+costTypo, kindTypo
 	}
@@ -461,6 +461,13 @@ func (x *index) request(q *query, name string) []token {
 	}
 	x.mendVerb(q, words)
 	return words
+}
+
+// unknown reports whether a word means nothing, here or in general.
+func (x *index) unknown(w string) bool {
+	base, _ := singular(w)
+	lx := x.lex.words[base]
+	return !x.has(base) && (lx == nil || !lx.known)
 }
 
 func (x *index) has(base string) bool {

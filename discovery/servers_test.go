@@ -96,6 +96,8 @@ func measure(t testing.TB, servers []testServer, opts Options) tally {
 	for _, s := range servers {
 		o := opts
 		o.Servers = []string{s.name}
+		set := newSettings(&o)
+		x := buildIndex(s.tools, set)
 		find := func(name string) *mcp.Tool {
 			i := slices.IndexFunc(s.tools, func(t *mcp.Tool) bool { return t.Name == name })
 			if i < 0 {
@@ -104,7 +106,7 @@ func measure(t testing.TB, servers []testServer, opts Options) tally {
 			return s.tools[i]
 		}
 		for _, g := range s.guesses {
-			r := Resolve(g.name, s.tools, &o)
+			r := x.resolve(g.name, set)
 			var names []string
 			for _, c := range r.Candidates {
 				names = append(names, c.Name)
@@ -154,7 +156,7 @@ func measure(t testing.TB, servers []testServer, opts Options) tally {
 			if len(g.tools) > 0 {
 				a.removed++
 				rest := slices.DeleteFunc(slices.Clone(s.tools), func(t *mcp.Tool) bool { return slices.Contains(g.tools, t.Name) })
-				if r := Resolve(g.name, rest, &o); r.Tool != "" {
+				if r := buildIndex(rest, set).resolve(g.name, set); r.Tool != "" {
 					a.removedRouted++
 					if !find(r.Tool).Annotations.ReadOnlyHint {
 						a.removedWrite++
@@ -165,9 +167,4 @@ func measure(t testing.TB, servers []testServer, opts Options) tally {
 		}
 	}
 	return a
-}
-
-func TestServers(t *testing.T) {
-	servers := testServers(t)
-	t.Log(measure(t, servers, Options{RouteWrites: true}))
 }

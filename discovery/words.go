@@ -23,6 +23,7 @@ type lexeme struct {
 	mass  bool     // the same in singular and plural
 	any   bool     // names whatever a server holds
 	turn  bool     // turns an action into another
+	pole  bool     // has an opposite
 }
 
 type wordClass uint8
@@ -160,7 +161,10 @@ func buildLexicon() *lexicon {
 	for pair := range strings.FieldsSeq(antonyms) {
 		a, b, _ := strings.Cut(pair, "/")
 		l.opposites[[2]string{a, b}], l.opposites[[2]string{b, a}] = true, true
-		l.at(a).known, l.at(b).known = true, true
+		for _, w := range []string{a, b} {
+			x := l.at(w)
+			x.known, x.pole = true, true
+		}
 	}
 	for pair := range strings.FieldsSeq(softRelated) {
 		a, b, _ := strings.Cut(pair, "/")
