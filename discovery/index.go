@@ -33,7 +33,6 @@ type index struct {
 	bySeg    map[string]slot      // the last part of a name with doubled separators
 	headMod  map[int32][]modifiers
 	subs     map[string][]int32 // kind of reading: tools
-	verbs    []string           // words that may be actions and occur
 	acts     map[string]bool    // words that are some tool's action
 	families map[string][]int32 // family: tools
 }
@@ -522,9 +521,6 @@ func (x *index) finish() {
 	for id := range x.words {
 		w := &x.words[id]
 		w.idf = float32(math.Log((n + 1) / (float64(len(w.tools)) + .5)))
-		if w.lex.verb != 0 {
-			x.verbs = append(x.verbs, w.base)
-		}
 	}
 	// Which nouns does this catalog narrow, and by what? Which words tell two of
 	// its tools apart?

@@ -498,7 +498,8 @@ func (x *index) glued(w string) (string, string, bool) {
 }
 
 // mendVerb corrects a typing error in the action itself, when no other word of
-// the catalog is as near.
+// the catalog is as near. The actions are the language's and not the
+// catalog's, so that a further tool does not change what is understood.
 func (x *index) mendVerb(q *query, words []token) {
 	for _, i := range []int{0, len(words) - 1} {
 		if i < 0 || len(words) < 2 {
@@ -509,23 +510,17 @@ func (x *index) mendVerb(q *query, words []token) {
 			continue
 		}
 		best, limit, tie := "", edits(len(w.text))+1, false
-		try := func(v string) {
-			if d := len(v) - len(w.text); v == best || d > 2 || d < -2 || len(v) == 3 && len(w.text) == 3 && !swapped(v, w.text) {
-				return
+		mask := letters(w.text)
+		for _, v := range x.lex.actions {
+			d := len(v.word) - len(w.text)
+			if d >= limit+1 || -d >= limit+1 || popcount(v.letters^mask) > 2*limit || len(v.word) == 3 && len(w.text) == 3 && !swapped(v.word, w.text) {
+				continue
 			}
-			switch n := distance(w.text, v); {
+			switch n := distance(w.text, v.word); {
 			case n < limit:
-				best, limit, tie = v, n, false
+				best, limit, tie = v.word, n, false
 			case n == limit && best != "":
 				tie = true
-			}
-		}
-		for _, v := range x.verbs {
-			try(v)
-		}
-		if best == "" || limit > 1 {
-			for _, v := range commonVerbs {
-				try(v)
 			}
 		}
 		if best == "" || tie || prefixed(w.text, best) || limit > edits(min(len(w.text), len(best))) {
@@ -546,10 +541,6 @@ func (x *index) mendVerb(q *query, words []token) {
 		}
 	}
 }
-
-// commonVerbs are the actions that a typing error is looked for in, besides
-// the catalog's own.
-var commonVerbs = strings.Fields("list fetch search query create insert update modify change delete remove retrieve describe execute register cancel upload download generate export import start enable disable assign move rename send publish archive restore close open merge")
 
 // meet collects the tools that share something with the request.
 func (x *index) meet(q *query) {

@@ -100,6 +100,10 @@ unshare unsilence unstage unstar unsuspend untag unwatch unzip zip upload upsert
 vectorize warm watch withdraw wrap
 `
 
+// commonVerbs are those of them that are frequent enough for their misspellings
+// to be recognised.
+var commonVerbs = setOf("upload download generate import export enable disable assign rename publish archive restore close open cancel move copy write send start stop run resolve approve reject attach detach install uninstall deploy validate verify analyze summarize translate convert calculate navigate select restart")
+
 // nounVerbs are verbs that are at least as often the name of a thing. In front
 // of an object they are an action (comment_issue); elsewhere they are a thing
 // (issue_comment).

@@ -52,8 +52,15 @@ type lexicon struct {
 	related   map[[2]string]bool // families, for suggestions only
 	compounds map[[2]string]string
 	commands  map[string]string
+	actions   []action // in which a typing error is looked for
 	groups    int32
 	members   [][]string // words by group, for looking for them in descriptions
+}
+
+// An action is a verb that is no noun, for finding its misspellings.
+type action struct {
+	word    string
+	letters uint64
 }
 
 // alike returns words that stand for x or are exchanged with it. What it
@@ -179,6 +186,11 @@ func buildLexicon() *lexicon {
 		for w := range strings.FieldsSeq(words) {
 			x := l.at(w)
 			x.known, x.class = true, class
+		}
+	}
+	for _, v := range l.verbs[1:] {
+		if !l.words[v.word].noun && (v.sub != "" || v.family != v.word || commonVerbs[v.word]) {
+			l.actions = append(l.actions, action{v.word, letters(v.word)})
 		}
 	}
 	for _, x := range l.words {
