@@ -62,7 +62,7 @@ func Handler(tool *mcp.Tool, h mcp.ToolHandler, opts *Options) (mcp.ToolHandler,
 //
 // The handler does what the SDK does around a typed one: it fills in defaults,
 // decodes In, and validates and encodes Out. One thing is better: integers
-// above 2^53 reach In with every digit.
+// above 2^53 keep every digit on both ways.
 func HandlerFor[In, Out any](tool *mcp.Tool, h mcp.ToolHandlerFor[In, Out], opts *Options) (*mcp.Tool, mcp.ToolHandler, error) {
 	if tool == nil || h == nil {
 		return nil, nil, fmt.Errorf("discovery: a tool and a handler are needed")
@@ -214,6 +214,10 @@ func encodeOutput(res *mcp.CallToolResult, out any, schema *jsonschema.Resolved,
 		return nil, fmt.Errorf("marshaling output: %w", err)
 	}
 	if schema != nil {
+		if root, err := parseJSON(raw); err == nil {
+			fillDefaults(root, schema.Schema(), 0)
+			raw = root.bytes()
+		}
 		var v any
 		if err := json.Unmarshal(raw, &v); err != nil {
 			return nil, fmt.Errorf("validating tool output: %w", err)

@@ -265,7 +265,7 @@ func droppable(n *node, s *shape) bool {
 	case 's':
 		v := n.str()
 		if v == "" {
-			return s.types != 0 && !s.union && (s.types&typeString == 0 || s.constrained)
+			return !s.union && (s.constrained || s.types != 0 && s.types&typeString == 0)
 		}
 		return v == "null" && s.types != 0 && s.types&typeString == 0
 	}
