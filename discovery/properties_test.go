@@ -91,8 +91,9 @@ func TestAnUnrelatedToolNeverMakesASuggestionARoute(t *testing.T) {
 func TestExactNamesAreExact(t *testing.T) {
 	t.Parallel()
 	for _, s := range testServers(t) {
+		resolver := New(quiet)
 		for _, tool := range s.tools {
-			r := Resolve(tool.Name, s.tools, quiet)
+			r := resolver.Resolve(tool.Name, s.tools)
 			require.Equal(t, tool.Name, r.Tool)
 			require.Equal(t, StepExact, r.Step)
 		}
@@ -159,7 +160,7 @@ func TestServersAsAWhole(t *testing.T) {
 func TestLosslessReachesEveryTool(t *testing.T) {
 	t.Parallel()
 	for _, s := range testServers(t) {
-		o := &Options{Observer: observe.Discard, Servers: []string{s.name}}
+		resolver := New(&Options{Observer: observe.Discard, Servers: []string{s.name}})
 		for _, tool := range s.tools {
 			words := split(tool.Name)
 			var camel strings.Builder
@@ -174,7 +175,7 @@ func TestLosslessReachesEveryTool(t *testing.T) {
 				"mcp__my-own-name__" + tool.Name, "mcp_" + s.name + "_" + tool.Name, s.name + "." + tool.Name, s.name + "/" + tool.Name, s.name + ":" + tool.Name, "mcp0_" + tool.Name, "tool:" + tool.Name, "mcp_mcp_" + s.name + "_" + tool.Name,
 				strings.ToUpper(tool.Name), camel.String(), strings.Join(words, "-"), strings.Join(words, " "), tool.Name + "_tool", tool.Name + "_call",
 			} {
-				r := Resolve(name, s.tools, o)
+				r := resolver.Resolve(name, s.tools)
 				require.Equal(t, tool.Name, r.Tool, "%q: %+v", name, r)
 				require.True(t, r.Step.Lossless(), "%q: %s", name, r.Step)
 			}
