@@ -88,6 +88,15 @@ func TestAnUnrelatedToolNeverMakesASuggestionARoute(t *testing.T) {
 	})
 }
 
+// What a word means must not hang on the order in which a map is walked.
+func TestVocabularyIsTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	first := buildLexicon()
+	for range 8 {
+		require.Equal(t, first, buildLexicon())
+	}
+}
+
 func TestExactNamesAreExact(t *testing.T) {
 	t.Parallel()
 	for _, s := range testServers(t) {

@@ -182,7 +182,12 @@ func buildLexicon() *lexicon {
 		l.compounds[[2]string{a, b}] = a + b
 		l.at(a + b).known = true
 	}
-	for class, words := range map[wordClass]string{fillerWord: fillers, prepositionWord: prepositions, genericWord: generics, adjectiveWord: adjectives} {
+	// A word that stands in two lists is what the later one says.
+	for _, list := range []struct {
+		class wordClass
+		words string
+	}{{adjectiveWord, adjectives}, {genericWord, generics}, {prepositionWord, prepositions}, {fillerWord, fillers}} {
+		class, words := list.class, list.words
 		for w := range strings.FieldsSeq(words) {
 			x := l.at(w)
 			x.known, x.class = true, class
