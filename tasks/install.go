@@ -29,6 +29,9 @@ func (m *Manager) Install(server *mcp.Server) error {
 	if !m.opts.ExtensionOnly {
 		m.addTools(server)
 	}
+	if m.opts.Store != nil {
+		m.keep() // it may hold the tasks of a process that is gone
+	}
 	workers := &workers{server: server, m: m}
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		m.rerun.CompareAndSwap(nil, &rerunner{next: next, workers: workers})

@@ -16,8 +16,9 @@ const (
 	keepBatch = 500           // records that one step of housekeeping touches
 )
 
-// keep starts the housekeeping with the first call. The first beat is done
-// before keep returns, so that every record has a worker that is known.
+// keep starts the housekeeping, at the latest with the first call. The first
+// beat is done before keep returns, so that every record has a worker that is
+// known.
 func (m *Manager) keep() {
 	m.keeping.Do(func() {
 		first, cancel := context.WithTimeout(m.life, beatEvery)

@@ -60,7 +60,8 @@ type Options struct {
 }
 
 // ToolNames are the names of the tools that stand in for the extension. An
-// empty name means the default.
+// empty name means the default. A server that has tools of these names must
+// choose others: the SDK lets a tool replace another silently.
 type ToolNames struct {
 	Status string // task_status
 	Result string // task_result
