@@ -42,7 +42,7 @@ func (e *Error) protocol() error {
 
 // joinNote is the line that tells a model that its call was not run again.
 func joinNote(rec *Record) string {
-	return fmt.Sprintf("(Not run again: this is the result of the same call of %s ago.)", ago(rec.CreatedAt))
+	return fmt.Sprintf("(Not run again: this is the result of the call of %s ago.)", ago(rec.CreatedAt))
 }
 
 func ago(t time.Time) time.Duration {

@@ -72,7 +72,7 @@ func (x *Client) sending(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil || method != wire.MethodCallTool {
 			return res, err
 		}
-		task, ok := parkedTask(res)
+		created, ok := unpark(res)
 		if !ok {
 			return res, nil
 		}
@@ -80,7 +80,12 @@ func (x *Client) sending(next mcp.MethodHandler) mcp.MethodHandler {
 		if !ok {
 			return nil, stderrors.New("tasks: a task without a client session")
 		}
-		return x.follow(ctx, cs, task)
+		final, err := x.follow(ctx, cs, created.Task)
+		if err != nil {
+			return nil, err
+		}
+		created.disclose(final)
+		return final, nil
 	}
 }
 

@@ -162,6 +162,25 @@ func TestResume(t *testing.T) {
 	require.ErrorContains(t, err, "Task not found")
 }
 
+// What the server says of a call when it becomes a task reaches whoever sees
+// only the final result.
+func TestJoinIsDisclosedWithTheFinalResult(t *testing.T) {
+	j := newJob()
+	m := newManager(t, tasks.Options{Policies: map[string]tasks.Policy{"export": {Grace: tasks.Eager, PollInterval: 10 * time.Millisecond}}})
+	c := serveHTTP(t, exportServer(t, j, m), m)
+	id := c.create(map[string]any{})
+	_, cs := c.connect(&tasks.ClientOptions{OnTask: func(_ context.Context, task tasks.Task) {
+		if task.Status == tasks.Working {
+			close(j.release)
+		}
+	}}, nil)
+	res, err := call(t.Context(), cs, "export", map[string]any{})
+	require.NoError(t, err)
+	require.Regexp(t, `^\{"rows":42\}\n\(Not started again: this is the call of [0-9.]+m?s ago\.\)$`, mcptest.Text(res))
+	require.Equal(t, id, taskID(t, res))
+	require.EqualValues(t, 1, j.runs.Load())
+}
+
 func TestCancelledByAnother(t *testing.T) {
 	j := newJob()
 	m := newManager(t, tasks.Options{Policies: map[string]tasks.Policy{"export": {Grace: tasks.Eager, PollInterval: 10 * time.Millisecond}}})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/internal/wire"
 )
 
 // metaParked is where a result that is a task is kept through the SDK's
@@ -41,17 +43,42 @@ func park(result json.RawMessage) json.RawMessage {
 	return out
 }
 
-// parkedTask returns the task that park has kept in a result.
-func parkedTask(res mcp.Result) (t Task, ok bool) {
+// parked is the task that a call has become, with what the server said of the
+// call.
+type parked struct {
+	Task
+	Meta map[string]any `json:"_meta"`
+}
+
+// unpark returns the task that park has kept in a result.
+func unpark(res mcp.Result) (p parked, ok bool) {
 	r, isTool := res.(*mcp.CallToolResult)
 	if !isTool || r == nil || r.Meta[metaParked] == nil {
-		return t, false
+		return p, false
 	}
 	raw, err := json.Marshal(r.Meta[metaParked])
-	if err != nil || json.Unmarshal(raw, &t) != nil || t.ID == "" {
-		return t, false
+	if err != nil || json.Unmarshal(raw, &p) != nil || p.ID == "" {
+		return p, false
 	}
-	return t, true
+	return p, true
+}
+
+// disclose adds to a final result what the server said when it created the task:
+// that names were changed, or that the call was joined. The model sees only the
+// final result.
+func (p *parked) disclose(res *mcp.CallToolResult) {
+	if res.Meta == nil {
+		res.Meta = mcp.Meta{}
+	}
+	for k, v := range p.Meta {
+		if _, ok := res.Meta[k]; !ok {
+			res.Meta[k] = v
+		}
+	}
+	task, _ := p.Meta[wire.MetaTask].(map[string]any)
+	if note, _ := task["note"].(string); note != "" {
+		res.Content = append(res.Content, &mcp.TextContent{Text: note})
+	}
 }
 
 // parkMessage applies park to a message from the server.

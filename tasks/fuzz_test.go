@@ -139,7 +139,7 @@ func FuzzPark(f *testing.F) {
 		require.NoError(t, err)
 		var res mcp.CallToolResult
 		if json.Unmarshal(msg.(*jsonrpc.Response).Result, &res) == nil {
-			if task, ok := parkedTask(&res); ok {
+			if task, ok := unpark(&res); ok {
 				require.NotEmpty(t, task.ID)
 			}
 		}

@@ -63,7 +63,7 @@ func TestDefaultIdentity(t *testing.T) {
 		require.Equal(t, "run 1", mcptest.Text(call(args{"date": "d", "scope": "s"})))
 		time.Sleep(12 * time.Second)
 		again := call(args{"scope": "s", "date": "d"})
-		require.Equal(t, "run 1\n(Not run again: this is the result of the same call of 12s ago.)", mcptest.Text(again))
+		require.Equal(t, "run 1\n(Not run again: this is the result of the call of 12s ago.)", mcptest.Text(again))
 		require.Equal(t, true, again.Meta["steady/task"].(map[string]any)["joined"])
 		require.EqualValues(t, 12_000, again.Meta["steady/task"].(map[string]any)["ageMs"])
 		require.Contains(t, mcptest.Text(call(args{"date": "d", "scope": "s", "idempotency_key": "fresh"})), "run 1")

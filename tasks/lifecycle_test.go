@@ -152,7 +152,7 @@ func TestCallerThatGivesUpIsJoinedByItsRetry(t *testing.T) {
 		go func() { time.Sleep(time.Second); close(j.release) }()
 		res, err := call(t.Context(), cs, "export", args{})
 		require.NoError(t, err)
-		require.Contains(t, mcptest.Text(res), "the same call of 2s ago")
+		require.Contains(t, mcptest.Text(res), "the call of 2s ago")
 		require.EqualValues(t, 1, j.runs.Load())
 	})
 }

@@ -32,7 +32,9 @@ func (m *Manager) handle(r *run, rec *Record, joined bool) mcp.Result {
 	if r.surface == surfaceExtension {
 		res := &createResult{ResultType: resultTask, Task: rec.task(time.Now())}
 		if joined {
-			res.Meta = mcp.Meta{wire.MetaTask: rec.meta(true)}
+			meta := rec.meta(true)
+			meta["note"] = runningNote(rec) // for clients that show only the final result
+			res.Meta = mcp.Meta{wire.MetaTask: meta}
 			res.StatusMessage = strings.TrimSpace(runningNote(rec) + " " + res.StatusMessage)
 		}
 		return res
@@ -48,7 +50,7 @@ func (m *Manager) handle(r *run, rec *Record, joined bool) mcp.Result {
 // runningNote is the line that tells a model that its call was not started
 // again.
 func runningNote(rec *Record) string {
-	return fmt.Sprintf("(Not started again: this is the same call as %s ago, which still runs.)", ago(rec.CreatedAt))
+	return fmt.Sprintf("(Not started again: this is the call of %s ago.)", ago(rec.CreatedAt))
 }
 
 // advice is what to do next about a task that runs.
