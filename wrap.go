@@ -1,0 +1,211 @@
+package steady
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"weak"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/discovery"
+	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/limits"
+	"github.com/steadymcp/steady/observe"
+	"github.com/steadymcp/steady/pagination"
+	"github.com/steadymcp/steady/tasks"
+)
+
+// A Part is one package of the stack that [Wrap] installs.
+type Part string
+
+// The parts, from the outside in.
+const (
+	Errors    Part = "errors"
+	Discovery Part = "discovery"
+	Limits    Part = "limits"
+	Tasks     Part = "tasks"
+	Budget    Part = "budget"
+)
+
+// Options configures [Wrap]. The zero value is ready to use.
+type Options struct {
+	// Errors, Discovery, Limits and Budget configure the parts of those names.
+	// If nil, a part is installed with its defaults.
+	Errors    *errors.Options
+	Discovery *discovery.Options
+	Limits    *limits.Options
+	Budget    *pagination.BudgetOptions
+	// Tasks configures the tasks. If nil, there are none: which tools are slow
+	// is for the server's author to say.
+	Tasks *tasks.Options
+	// Without names parts to leave out.
+	Without []Part
+	// Observer receives the events of every part whose own options name no
+	// observer. If nil, slog.Default logs them.
+	Observer observe.Observer
+}
+
+// A Stack is what [Wrap] installed on a server. The fields of parts that were
+// left out are nil.
+type Stack struct {
+	Discovery *discovery.Resolver
+	Limits    *limits.Limiter
+	Tasks     *tasks.Manager
+	Budget    *pagination.Budget
+
+	parts []Part
+}
+
+// Wrap installs the recommended stack on server, in the order that the package
+// comment gives, and says what it installed. A nil opts means the zero Options.
+//
+// Call it after the server's tools are registered with a registry, and before
+// the server is connected. Middleware that was added earlier stands inside of
+// the stack, middleware that is added later outside. It fails, and installs
+// nothing, if the server was wrapped before or if opts names a part that does
+// not exist.
+//
+// A server that is built for each request is wrapped for each request; give it
+// parts that outlive it (their Middleware methods) where counts, tasks or kept
+// results shall outlive it too.
+func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	known := []Part{Errors, Discovery, Limits, Tasks, Budget}
+	for _, part := range o.Without {
+		if !slices.Contains(known, part) {
+			return nil, fmt.Errorf("steady: there is no part %q; there are %q", part, known)
+		}
+	}
+	if !wrapped.claim(server) {
+		return nil, errors.New("steady: the server is wrapped already; Wrap it once")
+	}
+
+	with := func(part Part) bool { return !slices.Contains(o.Without, part) }
+	s := &Stack{}
+	var stack []mcp.Middleware
+	add := func(part Part, m mcp.Middleware) {
+		s.parts = append(s.parts, part)
+		stack = append(stack, m)
+	}
+	if with(Errors) {
+		e := valueOf(o.Errors)
+		e.Observer = first(e.Observer, o.Observer)
+		add(Errors, errors.Shape(&e))
+	}
+	if with(Discovery) {
+		d := valueOf(o.Discovery)
+		d.Observer = first(d.Observer, o.Observer)
+		s.Discovery = discovery.New(&d)
+		add(Discovery, s.Discovery.Middleware())
+	}
+	if with(Limits) {
+		l := valueOf(o.Limits)
+		l.Observer = first(l.Observer, o.Observer)
+		s.Limits = limits.New(&l)
+		add(Limits, s.Limits.Middleware())
+	}
+	if with(Tasks) && o.Tasks != nil {
+		t := *o.Tasks
+		t.Observer = first(t.Observer, o.Observer)
+		s.Tasks = tasks.New(&t)
+		if err := s.Tasks.Install(server); err != nil {
+			wrapped.release(server)
+			return nil, fmt.Errorf("steady: %w", err)
+		}
+		add(Tasks, s.Tasks.Middleware())
+	}
+	if with(Budget) {
+		b := valueOf(o.Budget)
+		b.Observer = first(b.Observer, o.Observer)
+		s.Budget = pagination.NewBudget(&b)
+		s.Budget.Install(server)
+		add(Budget, s.Budget.Middleware())
+	}
+	server.AddReceivingMiddleware(stack...)
+	return s, nil
+}
+
+// String returns the stack as a formula, outermost first:
+// "errors( discovery( limits( budget( handler ) ) ) )".
+func (s *Stack) String() string {
+	var b strings.Builder
+	for _, part := range s.parts {
+		b.WriteString(string(part) + "( ")
+	}
+	b.WriteString("handler")
+	b.WriteString(strings.Repeat(" )", len(s.parts)))
+	return b.String()
+}
+
+// Close ends what the stack started: it drains and then cancels the tasks, and
+// waits for handlers that outlived their deadline, as long as ctx allows. It
+// reports what it had to abandon.
+func (s *Stack) Close(ctx context.Context) error {
+	var err error
+	if s.Tasks != nil {
+		err = s.Tasks.Close(ctx)
+	}
+	if s.Limits != nil {
+		err = errors.Join(err, s.Limits.Close(ctx))
+	}
+	return err
+}
+
+func valueOf[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func first(observers ...observe.Observer) observe.Observer {
+	for _, o := range observers {
+		if o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// wrapped are the servers that live and are wrapped. The SDK has no place on a
+// server for that, and a second stack would resolve, count and cut everything
+// twice without a word.
+var wrapped serverSet
+
+type serverSet struct {
+	mu      sync.Mutex
+	servers map[weak.Pointer[mcp.Server]]bool
+}
+
+// claim reports whether the server was not in the set, and puts it there for
+// as long as it lives.
+func (w *serverSet) claim(server *mcp.Server) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := weak.Make(server)
+	if w.servers[key] {
+		return false
+	}
+	if w.servers == nil {
+		w.servers = map[weak.Pointer[mcp.Server]]bool{}
+	}
+	w.servers[key] = true
+	runtime.AddCleanup(server, w.forget, key)
+	return true
+}
+
+func (w *serverSet) release(server *mcp.Server) { w.forget(weak.Make(server)) }
+
+func (w *serverSet) forget(key weak.Pointer[mcp.Server]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.servers, key)
+}
