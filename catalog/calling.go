@@ -37,22 +37,31 @@ func (a *done) result(req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return a.Result, nil
 	}
 	r, err := envelope(req, a.Data, a.RateLimit, a.Content...)
-	if err != nil || a.repaired == nil {
+	if err != nil || !a.rewritten() {
 		return r, err
 	}
-	r = wire.WithMeta(r, metaCatalog, map[string]any{"arguments": a.repaired})
-	r.Content = append(slices.Clip(r.Content), &mcp.TextContent{Text: "The arguments did not fit and were corrected to " + clip(string(a.repaired), 500)})
-	return r, nil
+	facts := map[string]any{}
+	if a.resolved != "" {
+		facts["id"] = a.resolved
+	}
+	if a.repaired != nil {
+		facts["arguments"] = a.repaired
+		r.Content = append(slices.Clip(r.Content), &mcp.TextContent{Text: "The arguments did not fit and were corrected to " + clip(string(a.repaired), 500)})
+	}
+	return wire.WithMeta(r, metaCatalog, facts), nil
 }
 
 // metaCatalog is the key in _meta of what the catalog changed.
 const metaCatalog = "steady/catalog"
 
-// done is an answer, with the arguments if they were repaired.
+// done is an answer, with what was rewritten on the way to it.
 type done struct {
 	*Answer
-	repaired json.RawMessage
+	resolved string          // the id that was meant, if another was written
+	repaired json.RawMessage // the arguments, if others were written
 }
+
+func (a *done) rewritten() bool { return a.resolved != "" || a.repaired != nil }
 
 // callOne is the way that every call takes: one call, each of a batch, a
 // shortcut, a direct call.
@@ -71,7 +80,7 @@ func (c *Catalog) callOne(ctx context.Context, req *mcp.CallToolRequest, args ma
 			return nil, errors.Invalid("a path that no entry describes takes no arguments").Next("put them into its query")
 		}
 		a, err := c.opts.Caller.(PathCaller).CallPath(ctx, req, t.path)
-		return c.called(ctx, "", time.Now(), a, nil, err)
+		return c.called(ctx, "", time.Now(), &done{Answer: a}, err)
 	}
 	switch {
 	case want == onlyReads && !t.op.reads():
@@ -94,21 +103,26 @@ func (c *Catalog) callOne(ctx context.Context, req *mcp.CallToolRequest, args ma
 	}
 	start := time.Now()
 	a, err := c.opts.Caller.Call(ctx, req, t.op.Entry, checked)
-	return c.called(ctx, t.op.ID, start, a, repaired, err)
+	d := &done{Answer: a, repaired: repaired}
+	if asked, ok := args["id"].(string); ok && asked != "" && asked != t.op.ID {
+		d.resolved = t.op.ID
+	}
+	return c.called(ctx, t.op.ID, start, d, err)
 }
 
-func (c *Catalog) called(ctx context.Context, id string, start time.Time, a *Answer, repaired json.RawMessage, err error) (*done, error) {
-	c.observer.Observe(ctx, Called{Entry: id, Failed: err != nil || a == nil || a.Result != nil && a.Result.IsError, Duration: time.Since(start)})
+func (c *Catalog) called(ctx context.Context, id string, start time.Time, d *done, err error) (*done, error) {
+	failed := err != nil || d.Answer == nil || d.Result != nil && d.Result.IsError
+	c.observer.Observe(ctx, Called{Entry: id, Failed: failed, Rewritten: d.rewritten(), Duration: time.Since(start)})
 	if p, ok := errors.AsType[*pathError](err); ok {
 		c.observer.Observe(ctx, PathRefused{Reason: p.Error()})
 	}
-	if err == nil && a == nil {
+	if err == nil && d.Answer == nil {
 		err = errors.Unavailable("the call gave no answer")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &done{a, repaired}, nil
+	return d, nil
 }
 
 // arguments repairs and checks the arguments of an entry. The second result is

@@ -71,9 +71,10 @@ func (e Missed) LogValue() slog.Value {
 
 // Called says that an entry was called.
 type Called struct {
-	Entry    string
-	Failed   bool
-	Duration time.Duration
+	Entry     string
+	Failed    bool
+	Rewritten bool // the id or the arguments were written differently
+	Duration  time.Duration
 }
 
 // EventName implements [observe.Event].
@@ -84,7 +85,7 @@ func (Called) EventLevel() slog.Level { return slog.LevelDebug }
 
 // LogValue implements [slog.LogValuer].
 func (e Called) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("entry", e.Entry), slog.Bool("failed", e.Failed), slog.Duration("duration", e.Duration))
+	return slog.GroupValue(slog.String("entry", e.Entry), slog.Bool("failed", e.Failed), slog.Bool("rewritten", e.Rewritten), slog.Duration("duration", e.Duration))
 }
 
 // PathRefused says that the guard refused a path. The path may hold what it

@@ -114,12 +114,15 @@ func (c *Catalog) direct(ctx context.Context, next mcp.MethodHandler, req *mcp.C
 	if err != nil {
 		return false
 	}
-	op := e.operation(req.Params.Name)
+	name := req.Params.Name
+	op := e.lookup(name)
 	if op == nil || !c.allowed(ctx, req, op.Entry) {
 		return false
 	}
 	tools, err := listTools(ctx, next, req)
-	return err == nil && !slices.ContainsFunc(tools, func(t *mcp.Tool) bool { return t.Name == req.Params.Name })
+	return err == nil && !slices.ContainsFunc(tools, func(t *mcp.Tool) bool {
+		return t.Name == name || op.ID != name && collapse(t.Name) == collapse(name)
+	})
 }
 
 func (c *Catalog) callDirectly(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -95,6 +95,26 @@ func (e *edition) operation(id string) *operation {
 	return nil
 }
 
+// lookup returns the operation with an id, or the only one whose id differs in
+// nothing but case and separators; else nil. It may be called on nil.
+func (e *edition) lookup(id string) *operation {
+	if op := e.operation(id); op != nil || e == nil || len(id) > 256 {
+		return op
+	}
+	key := collapse(id)
+	var only *operation
+	for _, n := range e.index.exact[key] {
+		if e.index.collapsedIDs[n] != key {
+			continue // a title
+		}
+		if only != nil {
+			return nil
+		}
+		only = &e.operations[n]
+	}
+	return only
+}
+
 // A keeper holds the current edition of a source. However many ask, there is
 // one load at a time and one per interval.
 type keeper struct {

@@ -37,7 +37,7 @@ func (c *Catalog) target(ctx context.Context, req *mcp.CallToolRequest, e *editi
 	path, _ := args["path"].(string)
 	switch {
 	case id != "":
-		op := e.operation(id)
+		op := e.lookup(id)
 		if op == nil || !c.allowed(ctx, req, op.Entry) {
 			return nil, c.unknown(ctx, req, e, "id", id)
 		}

@@ -348,6 +348,11 @@ func TestDirectCall(t *testing.T) {
 		d := newDesktop(t, revision, Options{Allow: hide("hidden")})
 		require.Equal(t, "/v1/prices/AAPL", d.data(t, "prices", `{"symbol":"AAPL"}`)["uri"])
 		require.Equal(t, "POST", d.data(t, "create-alert", `{"symbol":"A","above":1}`)["method"])
+		r := d.call(t, "SEC_filings", `{}`)
+		require.Contains(t, text(r), "/v1/filings", "case and separators do not matter")
+		require.Equal(t, map[string]any{"id": "sec-filings"}, r.Meta["steady/catalog"], "and it is disclosed")
+		require.Nil(t, d.call(t, "sec-filings", `{}`).Meta["steady/catalog"])
+		require.Contains(t, text(d.call(t, "call_api", `{"id":"secFilings"}`)), "/v1/filings")
 		require.Contains(t, d.fails(t, "prices", `{}`), "required")
 		require.Contains(t, d.fails(t, "prices", `{"symbol":"a","symbol":"b"}`), "stands twice")
 		require.Equal(t, "mine", text(d.call(t, "own", `{}`)))
@@ -376,6 +381,23 @@ func TestDirectCallOfATool(t *testing.T) {
 
 func hide(tag string) func(context.Context, *mcp.CallToolRequest, *Entry) bool {
 	return func(_ context.Context, _ *mcp.CallToolRequest, e *Entry) bool { return !slices.Contains(e.Tags, tag) }
+}
+
+// An id is read generously only if that leaves one entry, and no tool.
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	e := newEdition(&Snapshot{Entries: []Entry{{ID: "a-b"}, {ID: "a_b"}, {ID: "c-d", Title: "E F"}}}, nil)
+	require.Equal(t, "a_b", e.lookup("a_b").ID)
+	require.Nil(t, e.lookup("aB"))
+	require.Equal(t, "c-d", e.lookup("C.D").ID)
+	require.Nil(t, e.lookup("e-f"), "a title is no id")
+	require.Nil(t, e.lookup(""))
+	require.Nil(t, (*edition)(nil).lookup("x"))
+
+	d := newDesktop(t, mcptest.Stateless, Options{Shortcuts: []Shortcut{{Name: "sec_filings", Entry: "prices"}}})
+	require.Contains(t, d.fails(t, "sec_filings", `{}`), "prices", "the tool of that name")
+	_, err := d.CallTool(t.Context(), &mcp.CallToolParams{Name: "SEC-Filings"})
+	require.Error(t, err, "near a tool, it is left to those who resolve names of tools")
 }
 
 // B223: one authoriser for all tools; what is hidden is answered like what is
