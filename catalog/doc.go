@@ -11,4 +11,23 @@
 // no service, and every [Hit] explains itself. Below one confidence nothing is
 // returned, below a second the hits are marked weak, and the words that
 // matched nothing are listed either way.
+//
+// # Catalog
+//
+// A [Catalog] takes its entries from a [Source] ([JSON], [Fetch], [Tools], or
+// package openapi), keeps them current, and gives a server its tools:
+//
+//	c, err := catalog.New(source, &catalog.Options{Caller: upstream})
+//	...
+//	steady.Wrap(server, nil)
+//	err = c.Install(ctx, server) // last
+//
+// Every call is checked against the entry's schema and answered as
+// {"data": ..., "rate_limit": ...}; failures say what to do next.
+//
+// # Where a credential may go
+//
+// An [Upstream] builds every URL with one [Guard] and sends every request from
+// one function, whatever a model writes into a path or a parameter. The rules
+// are in docs/catalog.md.
 package catalog
