@@ -2,57 +2,24 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/examples/internal/web"
 )
 
-// stateless is the first protocol revision without sessions.
-const stateless = "2026-07-28"
-
-// newHandler serves both eras of the protocol on one address. Up to revision
-// 2025-11-25 a client has a session; from 2026-07-28 on each request stands
-// alone, and the SDK serves the two by handlers of different kinds. The header
-// tells them apart: a client of the later era always sends it.
-//
-// allowOrigin is the one web page's origin that may call from a browser; the
-// empty string is none. Programs other than browsers send no Origin.
+// newHandler lets no web page call through its visitor's browser, except one
+// from allowOrigin; the empty string is none. Programs other than browsers send
+// no Origin.
 func newHandler(server *mcp.Server, allowOrigin string) (http.Handler, error) {
-	get := func(*http.Request) *mcp.Server { return server }
-	sessions := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		SessionTimeout: 10 * time.Minute, // an abandoned session must not stay for ever
-	})
-	requests := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		Stateless:                    true,
-		PropagateRequestCancellation: true, // a client that went away needs no answer
-	})
-	eras := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Protocol-Version") >= stateless {
-			requests.ServeHTTP(w, r)
-			return
-		}
-		sessions.ServeHTTP(w, r)
-	})
-
-	// A page on another site must not reach this server through its visitor's browser.
 	protection := http.NewCrossOriginProtection()
 	if allowOrigin != "" {
 		if err := protection.AddTrustedOrigin(allowOrigin); err != nil {
 			return nil, err
 		}
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", crossOrigin(allowOrigin, protection.Handler(eras)))
-	return mux, nil
+	return crossOrigin(allowOrigin, protection.Handler(web.Eras(server))), nil
 }
 
 // crossOrigin answers the questions that a browser asks on behalf of a page
@@ -80,7 +47,6 @@ func crossOrigin(origin string, next http.Handler) http.Handler {
 	})
 }
 
-// serveHTTP serves until SIGTERM or SIGINT, then lets the calls in flight finish.
 func (c config) serveHTTP(ctx context.Context, addr, allowOrigin string) error {
 	server, closeServer, err := newServer(c)
 	if err != nil {
@@ -91,32 +57,5 @@ func (c config) serveHTTP(ctx context.Context, addr, allowOrigin string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	// Port 0 takes a free one, so the address must be said.
-	fmt.Fprintf(os.Stderr, "orders: serving http://%s/mcp\n", listener.Addr())
-	h := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
-	}
-	served := make(chan error, 1)
-	go func() { served <- h.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	wait, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	err = h.Shutdown(wait)
-	if errors.Is(err, context.DeadlineExceeded) {
-		// What is still open is a stream that only its client ends.
-		err = h.Close()
-	}
-	return err
+	return web.Serve(ctx, "orders", addr, handler)
 }
