@@ -311,7 +311,8 @@ func TestEveryToolOnStdio(t *testing.T) {
 			t.Parallel()
 			session, p := onStdio(t, revision, nil)
 			everyTool(t, session)
-			require.Contains(t, p.log.text(), "a price from last week", "without a file, reports are logged")
+			require.Eventually(t, func() bool { return strings.Contains(p.log.text(), "a price from last week") },
+				10*time.Second, 10*time.Millisecond, "without a file, reports are logged")
 			require.Equal(t, map[string]int{"key-demo": 1 + 3*len(shortcuts), "key-ada": 0, "key-bela": 0}, p.usage(t))
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/catalog"
 	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/errors"
@@ -66,19 +67,19 @@ func newServer(ctx context.Context, c config, api string) (_ *mcp.Server, closeS
 	if err != nil {
 		return nil, nil, err
 	}
-	closeServer = func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		_ = directory.Close(ctx) // nothing is lost that could not be fetched again
-	}
-
 	server := mcp.NewServer(&mcp.Implementation{Name: "marketdata", Version: "v1.0.0"}, &mcp.ServerOptions{
 		Instructions: "Data about listed companies, funds, markets and the economy. The companies are invented and the figures generated.",
 	})
-	server.AddReceivingMiddleware(
-		errors.Shape(nil),
-		discovery.New(nil).Middleware(),
-	)
+	stack, err := steady.Wrap(server, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	closeServer = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = stack.Close(ctx)
+		_ = directory.Close(ctx) // nothing is lost that could not be fetched again
+	}
 	// Last, so that the id of an entry that is called as if it were a tool
 	// reaches the catalog before anything takes it for unknown.
 	if err := directory.Install(ctx, server); err != nil {
