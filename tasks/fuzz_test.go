@@ -65,9 +65,19 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
+func TestHandle(t *testing.T) {
+	for _, epoch := range []string{"abc", "", "A - b", "a-b", "an epoch that is far too long to be carried"} {
+		kept, ok := parseHandle(newHandle(handleEpoch(epoch)))
+		require.True(t, ok, epoch)
+		require.Equal(t, handleEpoch(epoch), kept)
+		require.NotEqual(t, newHandle("e"), newHandle("e"))
+	}
+}
+
 // FuzzHandle: what parses was issued, and nothing that was changed parses.
 func FuzzHandle(f *testing.F) {
-	f.Add(newHandle("abc"), 3)
+	f.Add(newHandle(handleEpoch("abc")), 3)
+	f.Add(newHandle(handleEpoch("not - plain")), 3)
 	f.Add("", 0)
 	f.Add("abc-def", 1)
 	f.Fuzz(func(t *testing.T, h string, at int) {

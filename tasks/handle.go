@@ -17,6 +17,16 @@ const (
 	maxHandle = 64 // bytes; nothing longer is ever looked up
 )
 
+// handleEpoch returns what handles carry of a store's epoch: itself, or a digest
+// if it is not as [Store.Epoch] asks.
+func handleEpoch(epoch string) string {
+	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
+	if len(epoch) == 0 || len(epoch) > 16 || strings.ContainsFunc(epoch, func(r rune) bool { return !plain(r) }) {
+		return hash([]byte(epoch))[:16]
+	}
+	return epoch
+}
+
 func newHandle(epoch string) string {
 	h := epoch + "-" + strings.ToLower(rand.Text()[:randomLen])
 	return h + handleCheck(h)

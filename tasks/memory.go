@@ -13,13 +13,13 @@ import (
 
 // MemoryOptions bounds a [MemoryStore]. The zero value is ready to use.
 type MemoryOptions struct {
-	// MaxTasks bounds how many tasks are kept, running and ended. If zero, 20,000.
+	// MaxTasks bounds how many tasks are kept, running and ended. If zero or less, 20,000.
 	MaxTasks int
 	// MaxPerOwner bounds how many of them belong to one principal, so that one
-	// cannot take the room of all. If zero, a quarter of MaxTasks.
+	// cannot take the room of all. If zero or less, a quarter of MaxTasks.
 	MaxPerOwner int
 	// MaxBytes bounds the memory for their arguments, results and inputs, in
-	// bytes. If zero, 256 MiB.
+	// bytes. If zero or less, 256 MiB.
 	MaxBytes int
 }
 
@@ -71,9 +71,9 @@ func NewMemoryStore(opts *MemoryOptions) *MemoryStore {
 	if opts != nil {
 		s.opts = *opts
 	}
-	s.opts.MaxTasks = cmp.Or(s.opts.MaxTasks, 20_000)
-	s.opts.MaxPerOwner = cmp.Or(s.opts.MaxPerOwner, max(1, s.opts.MaxTasks/4))
-	s.opts.MaxBytes = cmp.Or(s.opts.MaxBytes, 256<<20)
+	s.opts.MaxTasks = positiveOr(s.opts.MaxTasks, 20_000)
+	s.opts.MaxPerOwner = positiveOr(s.opts.MaxPerOwner, max(1, s.opts.MaxTasks/4))
+	s.opts.MaxBytes = positiveOr(s.opts.MaxBytes, 256<<20)
 	return s
 }
 

@@ -53,17 +53,17 @@ type Policy struct {
 
 	// Grace is how long a caller waits for the result before it gets a handle.
 	// If zero, 5 s, which is below the timeout of every client we know. See also
-	// [Eager] and [OnPromote].
+	// [Eager] and [OnPromote]; other negative values are like the latter.
 	Grace time.Duration
 
-	// MaxRun bounds the work, from its start. If zero, 1 h.
+	// MaxRun bounds the work, from its start. If zero or less, 1 h.
 	MaxRun time.Duration
 
 	// TTL is how long the result and the key of a task are kept, from its end.
-	// If zero, 1 h.
+	// If zero or less, 1 h.
 	TTL time.Duration
 
-	// PollInterval is how often a client is told to ask. If zero, 1 s.
+	// PollInterval is how often a client is told to ask. If zero or less, 1 s.
 	PollInterval time.Duration
 
 	// Concurrency bounds how many calls of the tool run at once in this process,
@@ -100,12 +100,20 @@ func By[In any](identity func(In) string) func(json.RawMessage) string {
 	}
 }
 
+// positiveOr takes values that make no sense, from a flag for example, for zero.
+func positiveOr[T int | time.Duration](v, otherwise T) T {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
 // withDefaults returns p with every zero replaced by what it means.
 func (p Policy) withDefaults() Policy {
 	p.Grace = cmp.Or(p.Grace, 5*time.Second)
-	p.MaxRun = cmp.Or(p.MaxRun, time.Hour)
-	p.TTL = cmp.Or(p.TTL, time.Hour)
-	p.PollInterval = cmp.Or(p.PollInterval, time.Second)
+	p.MaxRun = positiveOr(p.MaxRun, time.Hour)
+	p.TTL = positiveOr(p.TTL, time.Hour)
+	p.PollInterval = positiveOr(p.PollInterval, time.Second)
 	p.Concurrency = cmp.Or(p.Concurrency, 64)
 	p.Queue = cmp.Or(p.Queue, 1024)
 	p.Window = cmp.Or(p.Window, time.Minute)

@@ -33,8 +33,7 @@ type run struct {
 	id      string
 	tool    string
 	number  int64 // the fencing token
-	created time.Time
-	alone   bool // no other call can join the task
+	alone   bool  // no other call can join the task
 	slots   *slots
 	queued  bool // has a place in the queue
 	slotted bool // has a slot
@@ -94,7 +93,7 @@ func (m *Manager) newRun(ctx context.Context, next mcp.MethodHandler, req *mcp.C
 
 // adopt makes rec the record of r, which was created for it.
 func (r *run) adopt(rec *Record) {
-	r.id, r.tool, r.number, r.created = rec.ID, rec.Tool, rec.Run, rec.CreatedAt
+	r.id, r.tool, r.number = rec.ID, rec.Tool, rec.Run
 	r.alone = rec.Key == "" && rec.Identity == ""
 	if rec.Disclosed {
 		r.disclosed()

@@ -37,13 +37,13 @@ type Options struct {
 	ToolNames ToolNames
 
 	// MaxWait bounds how long one call of task_status or task_result waits for
-	// news. If zero, 20 s, which is below the timeout of every client we know.
+	// news. If zero or less, 20 s, which is below the timeout of every client we know.
 	MaxWait time.Duration
 
 	// Owner, if not nil, names the principal of a request, for servers whose
 	// callers are told apart by something else than a token's subject or a
-	// session. It must not look at arguments. If it returns "", the default
-	// rules decide.
+	// session: by issuer and subject, where there are many issuers. It must not
+	// look at arguments. If it returns "", the default rules decide.
 	Owner func(mcp.Request) string
 
 	// Anonymous lets callers that have neither a token nor a session share one
@@ -119,7 +119,7 @@ func New(opts *Options) *Manager {
 	if m.store = m.opts.Store; m.store == nil {
 		m.store = NewMemoryStore(nil)
 	}
-	m.epoch = m.store.Epoch()
+	m.epoch = handleEpoch(m.store.Epoch())
 	m.observer = observe.Or(m.opts.Observer)
 	m.shape = errors.Shape(&errors.Options{Observer: m.observer})
 	m.life, m.end = context.WithCancel(context.Background())
