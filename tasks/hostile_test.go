@@ -86,3 +86,24 @@ func TestHandMadeRequestHasNoSession(t *testing.T) {
 	_, err = h(t.Context(), "tools/call", &mcp.CallToolRequest{})
 	require.NoError(t, err)
 }
+
+func TestHugeHandles(t *testing.T) {
+	m := newManager(t, tasks.Options{})
+	server := exportServer(t, newJob(), m)
+	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
+	x, err := tasks.InstallClient(client, nil)
+	require.NoError(t, err)
+	cs := mcptest.ConnectClient(t, server, client, "")
+	_, err = x.Resume(t.Context(), cs, strings.Repeat("x", 10<<20))
+	require.ErrorContains(t, err, "Task not found")
+	require.Less(t, len(err.Error()), 1000)
+
+	cs = mcptest.Connect(t, server, "")
+	huge := strings.Repeat("x", 100<<10)
+	for _, tool := range []string{"task_status", "task_result", "task_cancel", "task_answer"} {
+		res, err := call(t.Context(), cs, tool, args{"task_id": huge, "answers": args{}})
+		require.NoError(t, err)
+		require.True(t, res.IsError)
+		require.Less(t, len(mcptest.Text(res)), 1000)
+	}
+}

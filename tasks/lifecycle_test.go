@@ -530,3 +530,56 @@ func TestStoreThatIsAway(t *testing.T) {
 		require.NoError(t, m.Close(t.Context()))
 	})
 }
+
+func TestCancellationAndCompletionHaveOneWinner(t *testing.T) {
+	won := map[string]int{}
+	for range 20 {
+		j := newJob()
+		inBubble(t, tasks.Options{Policies: map[string]tasks.Policy{"export": {Grace: tasks.Eager}}}, j, func(t *testing.T, m *tasks.Manager, cs *mcp.ClientSession) {
+			res, err := call(t.Context(), cs, "export", args{})
+			require.NoError(t, err)
+			id := taskID(t, res)
+			<-j.started
+			go close(j.release)
+			_, err = call(t.Context(), cs, "task_cancel", args{"task_id": id})
+			require.NoError(t, err)
+			synctest.Wait()
+			status := func() string {
+				res, err := call(t.Context(), cs, "task_status", args{"task_id": id})
+				require.NoError(t, err)
+				return res.StructuredContent.(map[string]any)["task"].(map[string]any)["status"].(string)
+			}
+			first := status()
+			require.Contains(t, []string{"completed", "cancelled"}, first)
+			require.Equal(t, first, status())
+			won[first]++
+			// What was completed is joined, what was cancelled can be called again.
+			res, err = call(t.Context(), cs, "export", args{})
+			require.NoError(t, err)
+			require.Equal(t, first == "completed", taskID(t, res) == id)
+			require.NoError(t, m.Close(t.Context()))
+		})
+	}
+	t.Log(won)
+}
+
+func TestToolNames(t *testing.T) {
+	j := newJob()
+	names := tasks.ToolNames{Status: "job_status", Result: "job_result"}
+	inBubble(t, tasks.Options{ToolNames: names, Policies: map[string]tasks.Policy{"export": {Grace: tasks.Eager}}}, j, func(t *testing.T, _ *tasks.Manager, cs *mcp.ClientSession) {
+		list, err := cs.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		var have []string
+		for _, tool := range list.Tools {
+			have = append(have, tool.Name)
+		}
+		require.Equal(t, []string{"export", "job_result", "job_status", "task_answer", "task_cancel"}, have)
+		res, err := call(t.Context(), cs, "export", args{})
+		require.NoError(t, err)
+		require.Contains(t, mcptest.Text(res), "call job_result with")
+		close(j.release)
+		res, err = call(t.Context(), cs, "job_result", args{"task_id": taskID(t, res)})
+		require.NoError(t, err)
+		require.Equal(t, `{"rows":42}`, mcptest.Text(res))
+	})
+}
