@@ -184,6 +184,9 @@ func (c *comparison) number(g *token, t int) float32 {
 	if forms[c.x.action(c.e)] == 3 {
 		return costSibling
 	}
+	if !g.plural && c.fetches() && c.gv >= 0 {
+		return costStem // one was asked for, and many are given
+	}
 	return costNumber
 }
 
@@ -314,7 +317,7 @@ func (c *comparison) action(g, t *token) (float32, kind) {
 	// "or" joins actions: create_or_update_file creates.
 	if c.e.verbs > 0 {
 		for j := range c.e.words {
-			if j != c.e.verb && c.e.words[j].lex.verb != 0 && lex.verbs[c.e.words[j].lex.verb].family == gv.family {
+			if j != c.e.verb && j > 0 && (c.e.words[j-1].text == "or" || c.e.words[j-1].text == "and") && c.e.words[j].lex.verb != 0 && lex.verbs[c.e.words[j].lex.verb].family == gv.family {
 				return .20, kindVerb
 			}
 		}
@@ -374,7 +377,9 @@ func (c *comparison) reading(g, t verb) float32 {
 		if e.plural && !many {
 			cost = .55
 		}
-	case "list>get", "list>content":
+	case "list>content":
+		cost = .55
+	case "list>get":
 		cost = .15
 		if e.plural {
 			cost = .08
@@ -397,14 +402,14 @@ func (c *comparison) reading(g, t verb) float32 {
 		}
 	case "get>search":
 		switch {
-		case e.needsQuery:
+		case e.needsQuery, !e.plural && e.required > 0:
 			cost = .50
 		case many:
 			cost = .30
 		}
 	case "list>search":
 		cost = .50
-		if !e.needsQuery {
+		if !e.needsQuery && (e.plural || e.required == 0) {
 			cost = .25
 		}
 	case "search>get":

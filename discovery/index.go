@@ -419,7 +419,7 @@ func (e *entry) describe(x *index, t *mcp.Tool, i int32) {
 					owner, _ := singular(strings.Join(ws[:len(ws)-1], ""))
 					if e.head >= 0 {
 						h := e.words[e.head].base
-						e.ownID = e.ownID || h == owner || strings.HasSuffix(owner, h) || strings.HasPrefix(h, owner) || x.lex.canonical(h) == x.lex.canonical(owner)
+						e.ownID = e.ownID || h == owner || strings.HasSuffix(owner, h) || strings.HasPrefix(owner, h) || strings.HasPrefix(h, owner) || x.lex.canonical(h) == x.lex.canonical(owner)
 					}
 				}
 			} else if len(joined) > 3 && strings.HasSuffix(joined, "id") || e.head >= 0 && joined == e.words[e.head].base {

@@ -106,6 +106,9 @@ func (x *index) score(q *query, e *entry, m *match) float32 {
 			switch {
 			case e.desc[q.inDesc[i]]:
 				best = max(best, .5)
+				if e.object == w.base {
+					best = max(best, .65)
+				}
 				if q.verb >= 0 && e.verb >= 0 && q.words[q.verb].text == e.words[e.verb].text && !e.readOnly {
 					best = .75 // move_file moves directories, too
 				}
