@@ -214,7 +214,7 @@ func (c *comparison) actions() {
 	case c.gv < 0:
 		v := c.family(c.tv, e.words)
 		switch {
-		case c.q.verb >= 0 && e.head >= 0 && c.usedT[e.head] && c.pos[c.q.verb] == int8(e.head) && (v.family == "create" || v.family == "send"):
+		case c.q.verb >= 0 && e.head >= 0 && c.usedT[e.head] && c.pos[c.q.verb] == int8(e.head) && c.q.words[c.q.verb].base == e.words[e.head].base && (v.family == "create" || v.family == "send"):
 			m.add(.10, kindVerb) // to comment is to add a comment
 		case !e.readOnly:
 			m.add(blocked, kindVerb) // what changes something must be asked for
@@ -384,7 +384,7 @@ func (c *comparison) reading(g, t verb) float32 {
 		if e.plural {
 			cost = .08
 		}
-		if e.ownID && !e.plural {
+		if e.ownID {
 			return .70
 		}
 	case "get>content", "content>get":
@@ -538,7 +538,7 @@ func (c *comparison) missing() {
 				c.usedT[k] = true
 			}
 		case lx.info && !telling && (w.base == "metadata" || w.base == "meta" || w.base == "data"):
-			cost = .40
+			cost = .50 // what describes a thing is another thing
 		case lx.info && !telling:
 			cost = .12
 			if c.gv >= 0 && c.tv >= 0 {

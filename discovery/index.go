@@ -113,11 +113,7 @@ func (l *lexicon) token(text string) token {
 	return t
 }
 
-// tokens cuts a name into words, joins compounds, and leaves fillers out.
-func (l *lexicon) tokens(name string) []token {
-	return l.join(split(name))
-}
-
+// join makes tokens of words, and one of two that are a compound.
 func (l *lexicon) join(words []string) []token {
 	out := make([]token, 0, len(words))
 	for i := 0; i < len(words); i++ {

@@ -98,7 +98,12 @@ func (r *Resolver) readResource(ctx context.Context, next mcp.MethodHandler, met
 	return r.discloseOther(ctx, res, err, uri, found, step)
 }
 
-const methodListResources = "resources/list"
+const (
+	methodListResources = "resources/list"
+
+	// The SDK's code for an unknown resource before revision 2026-07-28.
+	codeResourceNotFound = -32002
+)
 
 // lossless resolves a name among names by the steps up to fold, and proposes
 // the nearest otherwise.
@@ -126,7 +131,7 @@ func (r *Resolver) lossless(name string, names []string) (found string, step Ste
 // thing. Other errors stay as they are.
 func withSuggestions(err error, name string, near []string) error {
 	var e *jsonrpc.Error
-	if len(near) == 0 || !errors.As(err, &e) || e.Code != jsonrpc.CodeInvalidParams && e.Code != mcp.CodeResourceNotFound {
+	if len(near) == 0 || !errors.As(err, &e) || e.Code != jsonrpc.CodeInvalidParams && e.Code != codeResourceNotFound {
 		return err
 	}
 	for i := range near {

@@ -276,7 +276,7 @@ func typesOf(n *node) types {
 
 // whole reports whether a number has no fraction: 5, 5.0 and 5e2 have none.
 func whole(raw []byte) bool {
-	if bytes.IndexAny(raw, ".eE") < 0 {
+	if !bytes.ContainsAny(raw, ".eE") {
 		return true
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
