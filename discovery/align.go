@@ -176,10 +176,12 @@ func (x *index) fillRow(q *query, i int) {
 			}
 		}
 	}
-	for _, n := range append(g.lex.near, g.lex.far...) {
-		for _, id := range x.far[n] {
-			if row[id].cost == 0 {
-				set(id, costFar, kindSynonym)
+	for _, groups := range [][]int32{g.lex.near, g.lex.far} {
+		for _, n := range groups {
+			for _, id := range x.far[n] {
+				if row[id].cost == 0 {
+					set(id, costFar, kindSynonym)
+				}
 			}
 		}
 	}
