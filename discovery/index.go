@@ -97,7 +97,7 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 		x.heads = append(x.heads, name)
 		words := split(name)
 		for _, w := range words {
-			if lx := x.lex.words[w]; lx == nil || lx.verb == 0 {
+			if lx := x.lex.words[w]; (lx == nil || lx.verb == 0) && !(len(words) > 1 && kindOfServer[w]) {
 				x.server[w] = true
 			}
 		}
@@ -116,6 +116,10 @@ func buildIndex(tools []*mcp.Tool, o *settings) *index {
 	x.finish()
 	return x
 }
+
+// kindOfServer are words of server names that say what a server is, and may be
+// things that another server is about.
+var kindOfServer = setOf("server servers service services api app mcp tool tools client")
 
 func put(m map[string]slot, key string, i int32) {
 	if key == "" {
