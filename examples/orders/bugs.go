@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/registry"
 )
 
 // bugs are the mistakes that -bug puts into the server, each as it is made in
@@ -29,6 +33,7 @@ const (
 	bugPanic     = "panic"
 	bugLeak      = "leak"
 	bugUnordered = "unordered"
+	bugUnbounded = "unbounded"
 )
 
 var bugUsage = map[string]string{
@@ -39,6 +44,7 @@ var bugUsage = map[string]string{
 	bugPanic:     "get_order panics for an order without a customer (" + desk.ForgottenOrder + ")",
 	bugLeak:      "get_order forwards a driver's error for one order (" + archivedOrder + ")",
 	bugUnordered: "tools are registered from a map",
+	bugUnbounded: "search_orders returns every match with all its lines",
 }
 
 // archivedOrder is the order whose reading fails with -bug leak.
@@ -124,6 +130,62 @@ func readArchive(id string) error {
 		return fmt.Errorf("query %q with %q: %w", query, id, err)
 	}
 	return nil
+}
+
+// searchOrders returns the tool as it should be; with -bug unbounded, one that
+// returns whatever there is; and without pagination, one that has a bound and
+// no way to the rest, as it is quickly written on the SDK alone.
+func (c config) searchOrders(s *shop, t *mcp.Tool, opts ...registry.ToolOption) tool {
+	switch {
+	case c.bugs[bugUnbounded]:
+		t.Description = "Find orders by status, customer or day. Use it to look at orders. Returns every match with its lines."
+		t.InputSchema, t.OutputSchema = input[search](nil), schema[everyOrder]()
+		return newTool(t, s.everyOrder) // opts speak of a limit
+	case c.without["pagination"]:
+		t.InputSchema, t.OutputSchema = input[firstInput](func(properties map[string]*jsonschema.Schema) {
+			bound(properties["limit"], 1, maxFound)
+			properties["limit"].Default = []byte(strconv.Itoa(usuallyFound))
+		}), schema[firstOrders]()
+		return newTool(t, s.firstOrders, opts...)
+	}
+	return newTool(t, s.searchOrders, opts...)
+}
+
+type everyOrder struct {
+	Orders []orderOutput `json:"orders"`
+}
+
+func (s *shop) everyOrder(_ context.Context, _ *mcp.CallToolRequest, in search) (*mcp.CallToolResult, everyOrder, error) {
+	filter, err := in.filter()
+	if err != nil {
+		return nil, everyOrder{}, err
+	}
+	found, _ := s.desk.Search(filter, in.NewestFirst, math.MaxInt)
+	out := everyOrder{Orders: []orderOutput{}}
+	for _, o := range found {
+		out.Orders = append(out.Orders, s.inFull(o))
+	}
+	return nil, out, nil
+}
+
+type firstInput struct {
+	search
+	Limit int `json:"limit,omitempty" jsonschema:"How many orders to show."`
+}
+
+type firstOrders struct {
+	Items   []summary `json:"items"`
+	Total   int       `json:"total" jsonschema:"how many orders match"`
+	HasMore bool      `json:"has_more" jsonschema:"whether more match than are shown"`
+}
+
+func (s *shop) firstOrders(_ context.Context, _ *mcp.CallToolRequest, in firstInput) (*mcp.CallToolResult, firstOrders, error) {
+	filter, err := in.filter()
+	if err != nil {
+		return nil, firstOrders{}, err
+	}
+	found, total := s.desk.Search(filter, in.NewestFirst, min(max(in.Limit, 1), maxFound))
+	return nil, firstOrders{Items: append([]summary{}, summaries(found)...), Total: total, HasMore: total > len(found)}, nil
 }
 
 // cancelOrder returns the tool as it should be or, with -bug refusal, as one

@@ -8,22 +8,61 @@ import (
 
 	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/pagination"
 )
 
-func (s *shop) searchOrders(_ context.Context, _ *mcp.CallToolRequest, in searchInput) (*mcp.CallToolResult, searchOutput, error) {
-	filter, err := newFilter(in.Status, in.Customer, in.From, in.To)
-	if err != nil {
-		return nil, searchOutput{}, err
-	}
-	// The schema refuses other limits already; the bound holds without it too.
-	found, total := s.desk.Search(filter, in.NewestFirst, min(max(in.Limit, 1), maxFound))
-	out := searchOutput{Items: []summary{}, Total: total, HasMore: total > len(found)}
-	for _, o := range found {
-		out.Items = append(out.Items, summary{
+// newPager pages through the orders by their IDs, which are in the order of
+// placement: an order that is placed, cancelled or shipped between two pages
+// neither repeats another nor hides one.
+func (s *shop) newPager() *pagination.Pager[search, summary] {
+	return pagination.Keyset(func(_ context.Context, q search, after *string, n int) ([]summary, error) {
+		filter, err := q.filter()
+		if err != nil {
+			return nil, err
+		}
+		if after == nil {
+			found, _ := s.desk.Search(filter, q.NewestFirst, n)
+			return summaries(found), nil
+		}
+		found, err := s.desk.SearchAfter(filter, q.NewestFirst, *after, n)
+		return summaries(found), err
+	}, func(o summary) string { return o.OrderID }, &pagination.Options{
+		Bounds:    pagination.Bounds{Limit: usuallyFound, Max: maxFound},
+		Aggregate: "revenue",
+	}).WithTotal(func(_ context.Context, q search) (int, error) {
+		filter, err := q.filter()
+		if err != nil {
+			return 0, err
+		}
+		_, total := s.desk.Search(filter, false, 0)
+		return total, nil
+	})
+}
+
+func (s *shop) searchOrders(ctx context.Context, req *mcp.CallToolRequest, in searchInput) (*mcp.CallToolResult, pagination.Page[summary], error) {
+	return s.pager.Page(ctx, req, in.Input, in.search)
+}
+
+func (q search) filter() (desk.Filter, error) {
+	return newFilter(q.Status, q.Customer, q.From, q.To)
+}
+
+func summaries(orders []desk.Order) (out []summary) {
+	for _, o := range orders {
+		out = append(out, summary{
 			OrderID: o.ID, Placed: o.Placed, Status: o.Status, CustomerID: o.CustomerID, TotalCents: o.TotalCents,
 		})
 	}
-	return nil, out, nil
+	return out
+}
+
+func (s *shop) revenue(_ context.Context, _ *mcp.CallToolRequest, in revenueInput) (*mcp.CallToolResult, revenueOutput, error) {
+	filter, err := newFilter(desk.Shipped, "", in.From, in.To)
+	if err != nil {
+		return nil, revenueOutput{}, err
+	}
+	orders, cents := s.desk.Revenue(filter)
+	return nil, revenueOutput{Orders: orders, RevenueCents: cents}, nil
 }
 
 func (s *shop) getOrder(_ context.Context, _ *mcp.CallToolRequest, in orderInput) (*mcp.CallToolResult, orderOutput, error) {
@@ -31,11 +70,15 @@ func (s *shop) getOrder(_ context.Context, _ *mcp.CallToolRequest, in orderInput
 	if err != nil {
 		return nil, orderOutput{}, explain(err)
 	}
+	return nil, s.inFull(o), nil
+}
+
+func (s *shop) inFull(o desk.Order) orderOutput {
 	out := orderOutput{OrderID: o.ID, Placed: o.Placed, Status: o.Status, Lines: o.Lines, TotalCents: o.TotalCents, Note: o.Note}
 	if c, ok := s.desk.Customer(o.CustomerID); ok {
 		out.Customer = &c
 	}
-	return nil, out, nil
+	return out
 }
 
 func (s *shop) cancelOrder(_ context.Context, _ *mcp.CallToolRequest, in orderInput) (*mcp.CallToolResult, cancelOutput, error) {

@@ -1,5 +1,5 @@
 // Orders is a small order desk as a server of the Model Context Protocol:
-// seven tools named after tasks, on stdio or HTTP, hardened with steady.
+// eight tools named after tasks, on stdio or HTTP, hardened with steady.
 //
 // Flags make it worse again, for comparison: -bug puts a mistake in, -bare
 // leaves steady out, -catalog endpoints has a tool for each endpoint instead.
@@ -35,8 +35,8 @@ func run(args []string) error {
 		many        = flags.Bool("many", false, fmt.Sprintf("hold %d orders instead of %d", desk.ManyOrders, desk.UsualOrders))
 		seed        = flags.Uint64("seed", 1, "seed that the desk is generated from")
 		exportTakes = flags.Duration("export-takes", 200*time.Millisecond, "how long writing an export takes")
-		catalog     = flags.String("catalog", "tasks", "tasks: seven tools; endpoints: 35 generated ones")
-		note        = flags.Bool("note", false, "add add_note, an eighth tool")
+		catalog     = flags.String("catalog", "tasks", "tasks: eight tools named after tasks; endpoints: 35 generated ones")
+		note        = flags.Bool("note", false, "add add_note, one more tool")
 		bug         = flags.String("bug", "", "mistakes to put in, separated by commas:\n"+usage(bugUsage))
 		bare        = flags.Bool("bare", false, "leave steady out: the SDK alone")
 		without     = flags.String("without", "", "parts of steady to leave out, separated by commas: "+strings.Join(parts, ", "))

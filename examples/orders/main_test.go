@@ -61,7 +61,7 @@ func connect(t *testing.T, transport mcp.Transport, revision string) *mcp.Client
 // cancelThroughTheClient does one job end to end: cancel the oldest paid order.
 func cancelThroughTheClient(t *testing.T, session *mcp.ClientSession) {
 	t.Helper()
-	found := callOK[searchOutput](t, session, "search_orders", map[string]any{"status": "paid", "limit": 1})
+	found := callOK[found](t, session, "search_orders", map[string]any{"status": "paid", "limit": 1})
 	require.Len(t, found.Items, 1)
 	cancelled := callOK[cancelOutput](t, session, "cancel_order", map[string]any{"order_id": found.Items[0].OrderID})
 	require.EqualValues(t, "cancelled", cancelled.Status)
@@ -85,7 +85,7 @@ func TestStdio(t *testing.T) {
 func TestMany(t *testing.T) {
 	t.Parallel()
 	session := connect(t, &mcp.CommandTransport{Command: exec.Command(program, "-many")}, mcptest.Stateless)
-	require.Equal(t, desk.ManyOrders, callOK[searchOutput](t, session, "search_orders", nil).Total)
+	require.Equal(t, desk.ManyOrders, *callOK[found](t, session, "search_orders", nil).Total)
 }
 
 // TestPipedInput is what a shell does: the input ends before there is an answer.
@@ -219,8 +219,8 @@ func TestFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-bug", "typo"}, `no bug "typo"; there are banner, child, leak, panic, print, refusal, unordered`},
-		{[]string{"-without", "typo"}, `no part "typo"; there are stdioguard, errors, discovery, registry`},
+		{[]string{"-bug", "typo"}, `no bug "typo"; there are banner, child, leak, panic, print, refusal, unbounded, unordered`},
+		{[]string{"-without", "typo"}, `no part "typo"; there are stdioguard, errors, discovery, pagination, registry`},
 		{[]string{"-catalog", "typo"}, `no catalog "typo"; there are tasks and endpoints`},
 		{[]string{"-http", "localhost:0", "-allow-origin", "typo"}, "typo"},
 		{[]string{"stray"}, `unexpected argument "stray"`},

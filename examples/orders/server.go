@@ -11,6 +11,7 @@ import (
 	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/pagination"
 	"github.com/steadymcp/steady/registry"
 )
 
@@ -18,22 +19,22 @@ type config struct {
 	orders      int
 	seed        uint64
 	exportTakes time.Duration
-	endpoints   bool // the endpoint-shaped catalog instead of the seven tools
+	endpoints   bool // the endpoint-shaped catalog instead of the tools named after tasks
 	note        bool // add_note as well
 	bugs        bugs
 	without     map[string]bool // parts of steady that are left out
 }
 
-const instructions = "An order desk. Find orders with search_orders, read one with get_order, and act on it with cancel_order or reserve_stock. " +
+const instructions = "An order desk. Find orders with search_orders, read one with get_order, add them up with revenue, and act on one with cancel_order or reserve_stock. " +
 	"An export runs in the background: start_export, then export_status until it is done."
 
 // newServer returns the server and what ends its background work.
 func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
 	d := desk.Open(&desk.Options{Orders: c.orders, Seed: c.seed, ExportTakes: c.exportTakes})
-	s := &shop{desk: d, exports: newExports(d)}
-	tools, about := s.tools(c.bugs), instructions
+	s := newShop(d)
+	tools, about := s.tools(c), instructions
 	if c.endpoints {
-		tools, about = endpointTools(d), "" // the instructions speak of the seven tools
+		tools, about = endpointTools(d), "" // the instructions speak of the other tools
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "orders", Version: "v1.4.0"}, &mcp.ServerOptions{Instructions: about})
 	if c.note {
@@ -46,9 +47,14 @@ func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	budget := pagination.NewBudget(&pagination.BudgetOptions{Spill: &pagination.SpillOptions{}})
+	if !c.without["pagination"] {
+		budget.Install(server) // read_result, for what was cut
+	}
 	server.AddReceivingMiddleware(c.installed(
 		layer{"errors", errors.Shape(nil)},
 		layer{"discovery", discovery.New(&discovery.Options{Aliases: aliases}).Middleware()},
+		layer{"pagination", budget.Middleware()},
 	)...)
 	return server, s.exports.close, nil
 }
@@ -127,7 +133,7 @@ func shuffled(tools []tool) (out []tool) {
 }
 
 // parts of steady that -without leaves out.
-var parts = []string{"stdioguard", "errors", "discovery", "registry"}
+var parts = []string{"stdioguard", "errors", "discovery", "pagination", "registry"}
 
 func parseWithout(list string, all bool) (map[string]bool, error) {
 	without := map[string]bool{}

@@ -7,34 +7,43 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/examples/internal/desk"
+	"github.com/steadymcp/steady/pagination"
 	"github.com/steadymcp/steady/registry"
 )
 
-// maxFound is the most orders that one search returns, whatever it asks for.
-const maxFound = 50
+// How many orders a page has: unless the call says, and at most, whatever it
+// asks for.
+const (
+	usuallyFound = 20
+	maxFound     = 50
+)
 
 // A shop is the desk as the tools see it.
 type shop struct {
 	desk    *desk.Desk
+	pager   *pagination.Pager[search, summary]
 	exports *exports
 }
 
-// tools returns the seven tools, named after what somebody at the desk wants
+func newShop(d *desk.Desk) *shop {
+	s := &shop{desk: d, exports: newExports(d)}
+	s.pager = s.newPager()
+	return s
+}
+
+// tools returns the eight tools, named after what somebody at the desk wants
 // done. Their order is the order in which a client lists them.
-func (s *shop) tools(b bugs) []tool {
+func (s *shop) tools(c config) []tool {
+	b := c.bugs
 	return []tool{
-		newTool(&mcp.Tool{
+		c.searchOrders(s, pagination.Tool[searchInput](&mcp.Tool{
 			Name: "search_orders",
 			Description: "Find orders by status, customer or day. Use it whenever an order's ID is not known, " +
 				"and to count: total is the number of all matches. " +
-				"Returns summaries without lines, the oldest first unless newest_first is set; get_order has the lines of one.",
+				"Returns a page of summaries without lines, the oldest first unless newest_first is set; get_order has the lines of one.",
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-			InputSchema: input[searchInput](func(properties map[string]*jsonschema.Schema) {
-				bound(properties["limit"], 1, maxFound)
-				properties["limit"].Default = []byte("20")
-			}),
-			OutputSchema: schema[searchOutput](),
-		}, s.searchOrders,
+			InputSchema: input[searchInput](nil),
+		}, s.pager),
 			registry.Aliases("find_orders", "list_orders"),
 			registry.Example("the oldest paid order", map[string]any{"status": "paid", "limit": 1})),
 		newTool(&mcp.Tool{
@@ -45,6 +54,16 @@ func (s *shop) tools(b bugs) []tool {
 			InputSchema:  input[orderInput](nil),
 			OutputSchema: schema[orderOutput](),
 		}, b.inGetOrder(s.getOrder)),
+		newTool(&mcp.Tool{
+			Name: "revenue",
+			Description: "Add up what was sold: the orders placed in a period that have shipped. Use it instead of reading pages of search_orders. " +
+				"Returns the number of orders and their total in euro cents.",
+			Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true},
+			InputSchema:  input[revenueInput](nil),
+			OutputSchema: schema[revenueOutput](),
+		}, s.revenue,
+			registry.Aliases("get_revenue", "total_revenue"),
+			registry.Example("the second quarter", map[string]any{"from": "2026-04-01", "to": "2026-06-30"})),
 		b.cancelOrder(s, &mcp.Tool{
 			Name: "cancel_order",
 			Description: "Cancel one order that has not shipped and put its goods back into stock. Use it only when the customer wants the order gone; " +
@@ -66,7 +85,7 @@ func (s *shop) tools(b bugs) []tool {
 		}, b.inReserveStock(s.reserveStock)),
 		newTool(&mcp.Tool{
 			Name: "start_export",
-			Description: "Start writing matching orders to a CSV file in the background. Use it for more orders than search_orders shows. " +
+			Description: "Start writing matching orders to a CSV file in the background. Use it to hand over every match, with all lines, as one file. " +
 				"Returns at once with an export_id for export_status. While an export of the same selection runs or is done, " +
 				"that export is returned and none is started.",
 			Annotations:  &mcp.ToolAnnotations{DestructiveHint: no, IdempotentHint: true},
@@ -107,19 +126,19 @@ func (s *shop) addNote() tool {
 	}, s.note)
 }
 
+// searchInput is a search, and which page of it.
 type searchInput struct {
+	pagination.Input
+	search
+}
+
+// A search travels in the cursor from page to page.
+type search struct {
 	Status      desk.Status `json:"status,omitempty" jsonschema:"Only orders with this status. Left out: any."`
 	Customer    string      `json:"customer,omitempty" jsonschema:"Only orders of this customer: an ID such as CUS-7 or a part of the name. Left out: any."`
 	From        string      `json:"from,omitempty" jsonschema:"Only orders placed on or after this day, as in 2026-03-14."`
 	To          string      `json:"to,omitempty" jsonschema:"Only orders placed on or before this day, as in 2026-03-14."`
 	NewestFirst bool        `json:"newest_first,omitempty" jsonschema:"Show the newest orders instead of the oldest."`
-	Limit       int         `json:"limit,omitempty" jsonschema:"How many orders to show."`
-}
-
-type searchOutput struct {
-	Items   []summary `json:"items"`
-	Total   int       `json:"total" jsonschema:"how many orders match"`
-	HasMore bool      `json:"has_more" jsonschema:"whether more match than are shown"`
 }
 
 type summary struct {
@@ -142,6 +161,16 @@ type orderOutput struct {
 	Lines      []desk.Line    `json:"lines"`
 	TotalCents int            `json:"total_cents" jsonschema:"euro cents"`
 	Note       string         `json:"note,omitempty"`
+}
+
+type revenueInput struct {
+	From string `json:"from,omitempty" jsonschema:"Only orders placed on or after this day, as in 2026-03-14."`
+	To   string `json:"to,omitempty" jsonschema:"Only orders placed on or before this day, as in 2026-03-14."`
+}
+
+type revenueOutput struct {
+	Orders       int `json:"orders" jsonschema:"how many orders were added up"`
+	RevenueCents int `json:"revenue_cents" jsonschema:"euro cents"`
 }
 
 type cancelOutput struct {

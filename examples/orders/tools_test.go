@@ -15,10 +15,18 @@ import (
 
 	"github.com/steadymcp/steady/examples/internal/desk"
 	"github.com/steadymcp/steady/internal/mcptest"
+	"github.com/steadymcp/steady/pagination"
 )
 
-// tasks are the seven tools in the order in which they are listed.
-var tasks = []string{"search_orders", "get_order", "cancel_order", "reserve_stock", "start_export", "export_status", "exports_written"}
+// tasks are the eight tools in the order in which they are listed, and
+// installed those that steady adds.
+var (
+	tasks     = []string{"search_orders", "get_order", "revenue", "cancel_order", "reserve_stock", "start_export", "export_status", "exports_written"}
+	installed = []string{"read_result"}
+)
+
+// found is what search_orders returns.
+type found = pagination.Page[summary]
 
 func open(t *testing.T, c config, revision string) *mcp.ClientSession {
 	t.Helper()
@@ -38,7 +46,9 @@ func callOK[Out any](t *testing.T, session *mcp.ClientSession, name string, args
 	require.False(t, result.IsError, mcptest.Text(result))
 	data, err := json.Marshal(result.StructuredContent)
 	require.NoError(t, err)
-	require.JSONEq(t, string(data), mcptest.Text(result), "text and structured content agree")
+	text, _ := result.Content[0].(*mcp.TextContent)
+	require.NotNil(t, text)
+	require.JSONEq(t, string(data), text.Text, "text and structured content agree")
 	require.NoError(t, json.Unmarshal(data, &out))
 	return out
 }
@@ -61,19 +71,24 @@ func TestTools(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			session := open(t, config{seed: 1}, revision)
-			// Discovery refuses what is out of bounds in words of its own.
-			undiscovered := open(t, config{seed: 1, without: map[string]bool{"discovery": true}}, revision)
 
-			found := callOK[searchOutput](t, session, "search_orders", nil)
-			require.Len(t, found.Items, 20, "the default limit")
-			require.Equal(t, desk.UsualOrders, found.Total)
-			require.True(t, found.HasMore)
-			require.Equal(t, "ORD-1", found.Items[0].OrderID)
-			found = callOK[searchOutput](t, session, "search_orders", map[string]any{"newest_first": true, "limit": maxFound})
-			require.Len(t, found.Items, maxFound)
-			require.Equal(t, "ORD-5000", found.Items[0].OrderID)
-			found = callOK[searchOutput](t, session, "search_orders", map[string]any{"customer": "nobody"})
-			require.Equal(t, searchOutput{Items: []summary{}}, found)
+			page := callOK[found](t, session, "search_orders", nil)
+			require.Len(t, page.Items, usuallyFound, "the default limit")
+			require.Equal(t, desk.UsualOrders, *page.Total)
+			require.True(t, page.HasMore)
+			require.Equal(t, "ORD-1", page.Items[0].OrderID)
+			page = callOK[found](t, session, "search_orders", map[string]any{"newest_first": true, "limit": maxFound})
+			require.Len(t, page.Items, maxFound)
+			require.Equal(t, "ORD-5000", page.Items[0].OrderID)
+			page = callOK[found](t, session, "search_orders", map[string]any{"cursor": *page.NextCursor})
+			require.Equal(t, "ORD-4950", page.Items[0].OrderID, "the search travels in the cursor")
+			page = callOK[found](t, session, "search_orders", map[string]any{"customer": "nobody"})
+			require.Equal(t, found{Items: []summary{}, Total: new(int)}, page)
+
+			sold := callOK[revenueOutput](t, session, "revenue", map[string]any{"from": "2026-04-01", "to": "2026-06-30"})
+			require.NotZero(t, sold.RevenueCents)
+			page = callOK[found](t, session, "search_orders", map[string]any{"status": "shipped", "from": "2026-04-01", "to": "2026-06-30"})
+			require.Equal(t, *page.Total, sold.Orders)
 
 			order := callOK[orderOutput](t, session, "get_order", map[string]any{"order_id": "ORD-42"})
 			require.EqualValues(t, "shipped", order.Status)
@@ -100,34 +115,68 @@ func TestTools(t *testing.T) {
 				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": 1000}, []string{"1000 of SKU-8 cannot be reserved", "are left", "Do not retry."}},
 				{"reserve_stock", map[string]any{"sku": "SKU-7", "quantity": 1}, []string{"out of stock"}},
 				{"reserve_stock", map[string]any{"sku": "coffee", "quantity": 1}, []string{`there is no product "coffee"`, "get_order"}},
-				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": 0}, []string{"quantity", "minimum"}},
-				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": -5}, []string{"quantity", "minimum"}},
-				{"search_orders", map[string]any{"limit": 500}, []string{"limit", "maximum", "50"}},
-				{"search_orders", map[string]any{"limit": 0}, []string{"limit", "minimum"}},
-				{"search_orders", map[string]any{"customer": strings.Repeat("x", 101)}, []string{"customer", "maxLength"}},
-				{"get_order", map[string]any{"order_id": strings.Repeat("9", 101)}, []string{"order_id", "maxLength"}},
-				{"search_orders", map[string]any{"status": "lost"}, []string{"status", "enum"}},
 				{"search_orders", map[string]any{"from": "yesterday"}, []string{`"yesterday" is not a day`, "2026-03-14"}},
 				{"search_orders", map[string]any{"from": "2026-02-30"}, []string{"is not a day"}},
 				{"search_orders", map[string]any{"from": "2026-03-02", "to": "2026-03-01"}, []string{"swap from and to"}},
+				{"search_orders", map[string]any{"status": "paid", "cursor": "ORD-42"}, []string{"cursor"}},
+				{"revenue", map[string]any{"from": "yesterday"}, []string{"is not a day"}},
 				{"start_export", map[string]any{"to": "soon"}, []string{"is not a day"}},
 				{"export_status", map[string]any{"export_id": "EXP-0"}, []string{`there is no export "EXP-0"`, "start_export"}},
 			} {
 				text := callRefused(t, session, c.tool, c.args)
-				if slices.ContainsFunc(c.want, isKeyword) {
-					text = callRefused(t, undiscovered, c.tool, c.args)
-				}
 				for _, want := range c.want {
 					require.Contains(t, text, want, "%s %v", c.tool, c.args)
 				}
+			}
+
+			// Discovery refuses what is out of bounds in words of its own.
+			undiscovered := open(t, config{without: map[string]bool{"discovery": true}}, revision)
+			for _, c := range []struct {
+				tool string
+				args map[string]any
+				want string
+			}{
+				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": 0}, "/properties/quantity: minimum"},
+				{"reserve_stock", map[string]any{"sku": "SKU-8", "quantity": -5}, "/properties/quantity: minimum"},
+				{"search_orders", map[string]any{"limit": 500}, "limit 500 is above the maximum of 50"},
+				{"search_orders", map[string]any{"limit": 0}, "limit must be from 1 to 50, got 0"},
+				{"search_orders", map[string]any{"customer": strings.Repeat("x", 101)}, "/properties/customer: maxLength"},
+				{"get_order", map[string]any{"order_id": strings.Repeat("9", 101)}, "/properties/order_id: maxLength"},
+				{"search_orders", map[string]any{"status": "lost"}, "/properties/status: enum"},
+			} {
+				callRefused(t, session, c.tool, c.args)
+				require.Contains(t, callRefused(t, undiscovered, c.tool, c.args), c.want, "%s %v", c.tool, c.args)
 			}
 		})
 	}
 }
 
-// isKeyword reports whether text is a keyword of JSON Schema that sets a bound.
-func isKeyword(text string) bool {
-	return slices.Contains([]string{"minimum", "maximum", "maxLength", "enum"}, text)
+// TestSearchWithoutPagination is the tool as it is written on the SDK alone.
+func TestSearchWithoutPagination(t *testing.T) {
+	t.Parallel()
+	session := open(t, config{without: map[string]bool{"pagination": true}}, mcptest.Stateless)
+	first := callOK[firstOrders](t, session, "search_orders", map[string]any{"limit": 7})
+	require.Len(t, first.Items, 7)
+	require.Equal(t, desk.UsualOrders, first.Total)
+	require.True(t, first.HasMore)
+	callRefused(t, session, "search_orders", map[string]any{"cursor": "anything"})
+}
+
+func TestUnbounded(t *testing.T) {
+	t.Parallel()
+	for _, revision := range mcptest.Revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			session := open(t, config{bugs: bugs{bugUnbounded: true}}, revision)
+			shown := callOK[everyOrder](t, session, "search_orders", nil)
+			require.NotEmpty(t, shown.Orders)
+			require.Less(t, len(shown.Orders), desk.UsualOrders, "the budget cuts it")
+			require.NotEmpty(t, shown.Orders[0].Lines)
+			shown = callOK[everyOrder](t, session, "search_orders", map[string]any{"from": "2026-06-30"})
+			require.NotEmpty(t, shown.Orders)
+			callRefused(t, session, "search_orders", map[string]any{"from": "soon"})
+		})
+	}
 }
 
 func TestToolDescriptions(t *testing.T) {
@@ -138,6 +187,9 @@ func TestToolDescriptions(t *testing.T) {
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
+		if slices.Contains(installed, tool.Name) {
+			continue // not written here
+		}
 		require.Contains(t, tool.Description, "Use it ", tool.Name)
 		require.Contains(t, tool.Description, "Returns ", tool.Name)
 		properties, _ := tool.InputSchema.(map[string]any)["properties"].(map[string]any)
@@ -145,7 +197,7 @@ func TestToolDescriptions(t *testing.T) {
 			require.NotEmpty(t, p.(map[string]any)["description"], "%s.%s", tool.Name, name)
 		}
 	}
-	require.Equal(t, append(slices.Clone(tasks), "add_note"), names, "in the order of the source")
+	require.Equal(t, slices.Concat(tasks, []string{"add_note"}, installed), names, "in the order of the source")
 }
 
 func TestNote(t *testing.T) {
@@ -222,7 +274,7 @@ func TestEndpoints(t *testing.T) {
 	session := open(t, config{endpoints: true}, mcptest.Stateless)
 	list, err := session.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, list.Tools, 35)
+	require.Len(t, list.Tools, 35+len(installed))
 
 	type page struct {
 		Items []map[string]any

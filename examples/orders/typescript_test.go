@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/steadymcp/steady/examples/internal/desk"
 	"github.com/steadymcp/steady/internal/mcptest"
 )
 
@@ -49,6 +50,21 @@ func TestTypeScript(t *testing.T) {
 				checkClient(t, got)
 			})
 		}
+	}
+	for _, sdk := range []string{"v1", "v2", "v2-modern"} {
+		t.Run(sdk+"/a result that was cut", func(t *testing.T) {
+			got := runClient(t, dir, "client.mjs", sdk, "stdio", program, "-bug", "unbounded")
+			require.Empty(t, got.Noise)
+			cut, rest := got.Calls["search_orders"], got.Calls["read_result"]
+			require.False(t, cut.IsError, cut.Text)
+			require.Contains(t, cut.Text, "This result was cut")
+			require.Contains(t, string(cut.Structured), `"order_id":"ORD-1"`)
+			require.False(t, rest.IsError, rest.Text)
+			var next struct{ Offset, Total int }
+			require.NoError(t, json.Unmarshal(rest.Structured, &next))
+			require.Positive(t, next.Offset)
+			require.Equal(t, desk.UsualOrders, next.Total)
+		})
 	}
 	t.Run("a browser on another page is refused", func(t *testing.T) {
 		url, _ := serve(t, "-allow-origin", page)
@@ -88,7 +104,7 @@ func runClient(t *testing.T, dir string, args ...string) (report clientReport) {
 func checkClient(t *testing.T, got clientReport) {
 	t.Helper()
 	require.Empty(t, got.Noise, "what the client could not read")
-	require.Equal(t, tasks, got.Tools)
+	require.Equal(t, slices.Concat(tasks, installed), got.Tools)
 	var labels []string
 	for label, call := range got.Calls {
 		labels = append(labels, label)
@@ -98,13 +114,15 @@ func checkClient(t *testing.T, got clientReport) {
 			continue
 		}
 		require.False(t, call.IsError, "%s: %s", label, call.Text)
-		require.JSONEq(t, string(call.Structured), call.Text, label)
+		// A page with more to come says below its JSON how to get the rest.
+		first, _, _ := strings.Cut(call.Text, "\n")
+		require.JSONEq(t, string(call.Structured), first, label)
 	}
 	for _, name := range tasks {
 		require.True(t, slices.Contains(labels, name), "%s was not called", name)
 	}
 	require.Contains(t, got.Calls["cancel_order refused"].Text, "Do not retry.")
-	require.Contains(t, got.Calls["search_orders refused"].Text, "50", "the maximum is said")
+	require.Contains(t, got.Calls["search_orders, last page"].Text, `"next_cursor":null`)
 	require.Equal(t, got.Calls["export_status"].Text, got.Calls["start_export again"].Text, "a retry finds the export that is done")
 	require.JSONEq(t, `{"written":1}`, got.Calls["exports_written"].Text)
 }

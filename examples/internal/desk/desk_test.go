@@ -89,6 +89,44 @@ func TestSearchHandsOutCopies(t *testing.T) {
 	require.NotEqual(t, 999, again.Lines[0].Quantity)
 }
 
+func TestSearchAfter(t *testing.T) {
+	t.Parallel()
+	d := Open(nil)
+	for _, newest := range []bool{false, true} {
+		f := Filter{Status: Shipped, From: "2026-01-01"}
+		all, total := d.Search(f, newest, UsualOrders)
+		walked, _ := d.Search(f, newest, 700)
+		for {
+			more, err := d.SearchAfter(f, newest, walked[len(walked)-1].ID, 700)
+			require.NoError(t, err)
+			if len(more) == 0 {
+				break
+			}
+			walked = append(walked, more...)
+		}
+		require.Len(t, walked, total)
+		require.Equal(t, all, walked)
+	}
+	var nf *NotFoundError
+	_, err := d.SearchAfter(Filter{}, false, "ORD-0", 1)
+	require.ErrorAs(t, err, &nf)
+}
+
+func TestRevenue(t *testing.T) {
+	t.Parallel()
+	d := Open(nil)
+	f := Filter{Status: Shipped, From: "2026-04-01", To: "2026-06-30"}
+	shipped, total := d.Search(f, false, UsualOrders)
+	sum := 0
+	for _, o := range shipped {
+		sum += o.TotalCents
+	}
+	orders, cents := d.Revenue(f)
+	require.Equal(t, total, orders)
+	require.Equal(t, sum, cents)
+	require.NotZero(t, cents)
+}
+
 func TestOrderIDs(t *testing.T) {
 	t.Parallel()
 	d := Open(nil)

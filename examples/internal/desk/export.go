@@ -30,7 +30,7 @@ func (d *Desk) WriteExport(ctx context.Context, f Filter) (Export, error) {
 	w := csv.NewWriter(io.MultiWriter(hash, &file))
 	e := Export{}
 	_ = w.Write([]string{"order", "placed", "status", "customer", "sku", "quantity", "unit_cents"})
-	for o := range d.selected(f, false) {
+	for o := range d.selected(d.orders, f, false) {
 		for _, l := range o.Lines {
 			e.Rows++
 			_ = w.Write([]string{o.ID, o.Placed, string(o.Status), o.CustomerID, l.SKU, strconv.Itoa(l.Quantity), strconv.Itoa(l.UnitCents)})

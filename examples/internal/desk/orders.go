@@ -20,7 +20,7 @@ type Filter struct {
 func (d *Desk) Search(f Filter, newest bool, limit int) (found []Order, total int) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	for o := range d.selected(f, newest) {
+	for o := range d.selected(d.orders, f, newest) {
 		if total++; total <= limit {
 			found = append(found, o.clone())
 		}
@@ -28,12 +28,48 @@ func (d *Desk) Search(f Filter, newest bool, limit int) (found []Order, total in
 	return found, total
 }
 
-// selected walks the desk's own orders; the caller holds the lock.
-func (d *Desk) selected(f Filter, newest bool) iter.Seq[Order] {
-	customers := d.matching(f.Customer)
-	orders := slices.All(d.orders)
+// SearchAfter returns the first limit orders that f selects behind the one
+// with the ID after, in the direction that newest says. Whatever was placed or
+// has changed in the meantime, it repeats none and skips none. The error is a
+// [*NotFoundError].
+func (d *Desk) SearchAfter(f Filter, newest bool, after string, limit int) (found []Order, err error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	i, err := d.index(after)
+	if err != nil {
+		return nil, err
+	}
+	rest := d.orders[i+1:]
 	if newest {
-		orders = slices.Backward(d.orders)
+		rest = d.orders[:i]
+	}
+	for o := range d.selected(rest, f, newest) {
+		if len(found) == limit {
+			break
+		}
+		found = append(found, o.clone())
+	}
+	return found, nil
+}
+
+// Revenue returns how many orders f selects and their total, in euro cents.
+func (d *Desk) Revenue(f Filter) (orders, cents int) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for o := range d.selected(d.orders, f, false) {
+		orders++
+		cents += o.TotalCents
+	}
+	return orders, cents
+}
+
+// selected walks those of the desk's own orders that f selects; the caller
+// holds the lock.
+func (d *Desk) selected(among []Order, f Filter, newest bool) iter.Seq[Order] {
+	customers := d.matching(f.Customer)
+	orders := slices.All(among)
+	if newest {
+		orders = slices.Backward(among)
 	}
 	return func(yield func(Order) bool) {
 		for _, o := range orders {
@@ -51,9 +87,13 @@ func (d *Desk) selected(f Filter, newest bool) iter.Seq[Order] {
 	}
 }
 
-// matching returns the IDs of the customers that a filter means.
+// matching returns the IDs of the customers that a filter means, and none if
+// it means all.
 func (d *Desk) matching(customer string) map[string]bool {
 	ids := map[string]bool{}
+	if customer == "" {
+		return ids
+	}
 	if _, ok := d.customer[customer]; ok {
 		ids[customer] = true
 		return ids
@@ -147,13 +187,22 @@ func (d *Desk) Note(id, text string) error {
 
 // lookup returns the desk's own order; the caller holds the lock.
 func (d *Desk) lookup(id string) (*Order, error) {
+	i, err := d.index(id)
+	if err != nil {
+		return nil, err
+	}
+	return &d.orders[i], nil
+}
+
+// index returns where in orders an order is; the caller holds the lock.
+func (d *Desk) index(id string) (int, error) {
 	digits, ok := strings.CutPrefix(id, "ORD-")
 	n, err := strconv.Atoi(digits)
 	// orderID(n-1) != id refuses other spellings of a number: ORD-042, ORD-+42.
 	if !ok || err != nil || n < 1 || n > len(d.orders) || orderID(n-1) != id {
-		return nil, &NotFoundError{What: "order", ID: id}
+		return 0, &NotFoundError{What: "order", ID: id}
 	}
-	return &d.orders[n-1], nil
+	return n - 1, nil
 }
 
 func (o Order) clone() Order {

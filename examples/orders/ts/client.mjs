@@ -4,6 +4,8 @@
 //   node client.mjs v1|v2|v2-modern stdio <command> [argument...]
 //   node client.mjs v1|v2|v2-modern http|browser <url> [origin]
 //
+// Where search_orders takes no limit, it reads the rest of what was cut instead.
+//
 // v1 is @modelcontextprotocol/sdk and v2 is @modelcontextprotocol/client;
 // v2-modern asks for the newest protocol revision first. browser is http as a
 // page on another origin does it.
@@ -92,22 +94,40 @@ async function call(label, name, args) {
   return structuredContent;
 }
 
-const found = await call("search_orders", "search_orders", { status: "paid", limit: 1 });
-const order = found.items[0].order_id;
-const { lines } = await call("get_order", "get_order", { order_id: order });
-await call("cancel_order", "cancel_order", { order_id: order });
-await call("cancel_order refused", "cancel_order", { order_id: "ORD-42" });
-await call("reserve_stock", "reserve_stock", { sku: lines[0].sku, quantity: 1 });
-await call("reserve_stock refused", "reserve_stock", { sku: lines[0].sku, quantity: 1000 });
-await call("search_orders refused", "search_orders", { limit: 500 });
-const { export_id } = await call("start_export", "start_export", { status: "cancelled" });
-for (let i = 0; i < 100; i++) {
-  const { state } = await call("export_status", "export_status", { export_id });
-  if (state !== "running") break;
-  await new Promise((resolve) => setTimeout(resolve, 50));
+// runAll calls every tool of the server.
+async function runAll() {
+  const found = await call("search_orders", "search_orders", { status: "paid", limit: 1 });
+  const order = found.items[0].order_id;
+  await call("revenue", "revenue", { from: "2026-04-01", to: "2026-06-30" });
+  let page = await call("search_orders, first page", "search_orders", { status: "paid", limit: 50 });
+  while (page.next_cursor !== null) {
+    page = await call("search_orders, last page", "search_orders", { cursor: page.next_cursor });
+  }
+  const { lines } = await call("get_order", "get_order", { order_id: order });
+  await call("cancel_order", "cancel_order", { order_id: order });
+  await call("cancel_order refused", "cancel_order", { order_id: "ORD-42" });
+  await call("reserve_stock", "reserve_stock", { sku: lines[0].sku, quantity: 1 });
+  await call("reserve_stock refused", "reserve_stock", { sku: lines[0].sku, quantity: 1000 });
+  await call("search_orders refused", "search_orders", { limit: 500 });
+  const { export_id } = await call("start_export", "start_export", { status: "cancelled" });
+  for (let i = 0; i < 100; i++) {
+    const { state } = await call("export_status", "export_status", { export_id });
+    if (state !== "running") break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await call("start_export again", "start_export", { status: "cancelled" });
+  await call("exports_written", "exports_written", {});
 }
-await call("start_export again", "start_export", { status: "cancelled" });
-await call("exports_written", "exports_written", {});
+
+// readTheRest reads what was cut off a result that was too large.
+async function readTheRest() {
+  await call("search_orders", "search_orders", {});
+  const [, next] = calls.search_orders.text.match(/call read_result with (\{.*?\})/);
+  await call("read_result", "read_result", JSON.parse(next));
+}
+
+const { limit } = tools.find(({ name }) => name === "search_orders").inputSchema.properties;
+await (limit ? runAll() : readTheRest());
 
 const protocol = client.getNegotiatedProtocolVersion?.() ?? t.protocolVersion ?? null;
 await client.close();
