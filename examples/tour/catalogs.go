@@ -11,8 +11,12 @@ import (
 
 const launches = 20
 
-// authorsOrder is the order in which the seven tools are written down.
-var authorsOrder = []string{"search_orders", "get_order", "cancel_order", "reserve_stock", "start_export", "export_status", "exports_written"}
+// authorsOrder is the order in which the desk's tools are written down;
+// installed are those that steady adds.
+var (
+	authorsOrder = []string{"search_orders", "get_order", "revenue", "cancel_order", "reserve_stock", "start_export", "export_status", "exports_written"}
+	installed    = []string{"read_result"}
+)
 
 func catalogs() *mistake {
 	return &mistake{
@@ -23,7 +27,7 @@ func catalogs() *mistake {
 		Scenes: []*scene{
 			{Name: "order", Code: "twenty launches; the tools are registered from a map, or as they are written down", play: order},
 			{Name: "growth", Code: "the next release has one more tool, add_note", play: growth},
-			{Name: "size", Code: "a tool for each endpoint, or a tool for each task", play: size},
+			{Name: "size", Code: "a tool for each endpoint, or for each task (what steady adds is not counted)", play: size},
 		},
 	}
 }
@@ -45,7 +49,7 @@ func order(t *tour, s *scene) error {
 		if err != nil {
 			return err
 		}
-		r.expect(len(l.lists) == 1 && slices.Equal(l.names, authorsOrder), "Registered as they are written down: one list in %d launches, %s first.", launches, l.names[0])
+		r.expect(len(l.lists) == 1 && slices.Equal(l.names[:min(len(l.names), len(authorsOrder))], authorsOrder), "Registered as they are written down: one list in %d launches, %s first.", launches, l.names[0])
 		print, _, _ := strings.Cut(strings.Join(slices.Sorted(maps.Keys(l.fingerprints)), " "), " ")
 		r.expect(len(l.fingerprints) == 1 && len(print) == 64, "One fingerprint, which replicas and releases can be compared by: %.12s...", print)
 		return nil
@@ -99,72 +103,75 @@ var fingerprint = regexp.MustCompile(`fingerprint ([0-9a-f]{64})`)
 
 func growth(t *tour, s *scene) error {
 	if err := t.without(s, nil, func(server *server, r *run) error {
-		same, all, err := t.unchanged(server, "-bare", "-note")
+		same, _, all, err := t.unchanged(server, "-bare", "-note")
 		if err != nil {
 			return err
 		}
-		r.expect(same < all/10, "Sorted by name it comes first: %d of %d bytes stay where they were.", same, all)
+		r.expect(same < all/10, "Sorted by name it comes first: %s of %s bytes stay where they were.", grouped(same), grouped(all))
 		return nil
 	}); err != nil {
 		return err
 	}
 	return t.with(s, nil, func(server *server, r *run) error {
-		same, all, err := t.unchanged(server, append(t.flags(), "-note")...)
+		same, own, all, err := t.unchanged(server, append(t.flags(), "-note")...)
 		if err != nil {
 			return err
 		}
-		r.expect(same == all, "In the author's order it comes last: %d of %d bytes stay where they were.", same, all)
+		r.expect(same >= own, "In the author's order it comes last: %s of %s bytes stay where they were. Only what steady adds stands behind it.", grouped(same), grouped(all))
 		return nil
 	})
 }
 
 // unchanged returns how many bytes of the old list of tools the new one begins
-// with, and how many there are.
-func (t *tour) unchanged(old *server, args ...string) (same, all int, err error) {
-	before, _, err := t.tools(old)
+// with, how many of them are the desk's own tools, and how many there are.
+func (t *tour) unchanged(old *server, args ...string) (same, desks, all int, err error) {
+	before, names, err := t.tools(old)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	next, err := launch(t.ctx, t.orders, args...)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	defer next.close()
 	after, _, err := t.tools(next)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
+	definitions, n := own(before, names)
 	before = bytes.TrimSuffix(before, []byte("]"))
 	for same < min(len(before), len(after)) && before[same] == after[same] {
 		same++
 	}
-	return same, len(before), nil
+	return same, len(definitions) + n, len(before), nil // a bracket or comma before each
 }
 
 // useIt begins the part of a description that says when to use a tool.
 var useIt = []byte("Use it ")
 
 func size(t *tour, s *scene) error {
-	var endpoints json.RawMessage
+	var endpoints []byte
 	if err := t.run(s, "endpoint", t.orders, append(t.flags(), "-catalog", "endpoints"), func(server *server, r *run) error {
 		list, names, err := t.tools(server)
 		if err != nil {
 			return err
 		}
-		endpoints = list
-		r.expect(len(names) == 35, "%d tools, five for each of seven resources: %d bytes.", len(names), len(list))
+		var n int
+		endpoints, n = own(list, names)
+		r.expect(n == 35, "%d tools, five for each of seven resources: %s bytes.", n, grouped(len(endpoints)))
 		return nil
 	}); err != nil {
 		return err
 	}
 	return t.run(s, "task", t.orders, t.flags(), func(server *server, r *run) error {
-		tasks, names, err := t.tools(server)
+		list, names, err := t.tools(server)
 		if err != nil {
 			return err
 		}
+		tasks, n := own(list, names)
 		ratio := float64(len(endpoints)) / float64(len(tasks))
-		r.expect(len(names) == 7 && ratio > 3 && bytes.Contains(tasks, useIt) && !bytes.Contains(endpoints, useIt),
-			"%d tools: %d bytes. The other list is %.1f times as long, and does not say when to use what.", len(names), len(tasks), ratio)
+		r.expect(n == len(authorsOrder) && ratio > 3 && bytes.Contains(tasks, useIt) && !bytes.Contains(endpoints, useIt),
+			"%d tools: %s bytes. The other list is %.1f times as long, and does not say when to use what.", n, grouped(len(tasks)), ratio)
 		found, err := server.call(t.ctx, "search_orders", map[string]any{"status": "paid", "limit": 1})
 		if err != nil {
 			return err
@@ -179,6 +186,19 @@ func size(t *tour, s *scene) error {
 			`"Cancel the oldest paid order" is two calls: search_orders, and cancel_order %s.`, id)
 		return nil
 	})
+}
+
+// own returns the definitions of the desk's own tools, and how many there are.
+func own(list json.RawMessage, names []string) (definitions []byte, n int) {
+	var tools []json.RawMessage
+	_ = json.Unmarshal(list, &tools) // the client has read it already
+	for i, tool := range tools {
+		if !slices.Contains(installed, names[i]) {
+			definitions = append(definitions, tool...)
+			n++
+		}
+	}
+	return definitions, n
 }
 
 // tools connects, and returns the list of tools as it came over the wire and

@@ -121,7 +121,7 @@ func picked(pattern string) (picked []*mistake, err error) {
 		return nil, fmt.Errorf("-run: %w", err)
 	}
 	var names []string
-	for _, m := range []*mistake{strayOutput(), failures(), catalogs(), guesses()} {
+	for _, m := range []*mistake{strayOutput(), failures(), catalogs(), sizes(), guesses()} {
 		var scenes []*scene
 		for _, s := range m.Scenes {
 			s.Name = fmt.Sprintf("%d/%s", m.Number, s.Name)

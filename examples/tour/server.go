@@ -62,7 +62,7 @@ func launch(ctx context.Context, p program, args ...string) (*server, error) {
 	reader, writer := io.Pipe()
 	s.stdout = reader
 	s.pumped.Go(func() {
-		lines := bufio.NewReader(stdout)
+		lines := bufio.NewReaderSize(stdout, 64<<10)
 		for {
 			line, err := lines.ReadBytes('\n')
 			if len(line) > 0 {
@@ -141,12 +141,31 @@ type wire struct {
 type wireLine struct {
 	Direction string `json:"direction"` // sent or received
 	Line      string `json:"line"`
+	Bytes     int    `json:"bytes,omitempty"` // of the whole line, where Line is only its beginning
 }
 
+// keptLine is how much of a line is kept: some are very long.
+const keptLine = 256 << 10
+
 func (w *wire) add(direction string, line []byte) {
+	l := wireLine{Direction: direction}
+	if len(line) > keptLine {
+		l.Bytes, line = len(line), line[:keptLine]
+	}
+	l.Line = strings.TrimRight(string(line), "\n")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lines = append(w.lines, wireLine{direction, strings.TrimRight(string(line), "\n")})
+	w.lines = append(w.lines, l)
+}
+
+// longest returns the bytes of the longest line from the server.
+func (w *wire) longest() (bytes int) {
+	for _, l := range w.all() {
+		if l.Direction == "received" {
+			bytes = max(bytes, l.Bytes, len(l.Line)+1)
+		}
+	}
+	return bytes
 }
 
 func (w *wire) all() []wireLine {
