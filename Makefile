@@ -18,7 +18,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: test
-test: fmt vet cross lint unit fuzz-short tour ## all that CI runs
+test: fmt vet cross lint unit fuzz-short conformance tour ## all that CI runs
 
 .PHONY: fmt
 fmt: ## fail if gofmt would change a file, or a go.mod is not tidy
@@ -74,6 +74,10 @@ eval-search: ## measure the search of package catalog: SPLIT=<folder of question
 .PHONY: eval-discovery
 eval-discovery: ## measure names and arguments on the cases in SPLIT; predictions go to OUT
 	go run ./internal/eval/discovery -split $(SPLIT) -out $(OUT)
+
+.PHONY: conformance
+conformance: ## the official conformance suite: the tasks extension, and nothing worse than the bare SDK
+	go run ./internal/conformance
 
 .PHONY: tour
 tour: ## the mistakes that servers make, without and with steady

