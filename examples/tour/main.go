@@ -43,6 +43,8 @@ type tour struct {
 	ctx    context.Context
 	orders program // the order desk
 	papers program // the knowledge base
+	// marketdata is the server in front of an API.
+	marketdata program
 	// withoutPart is a part of steady that the runs with steady leave out, so
 	// that a test can see the claims about it fail.
 	withoutPart string
@@ -57,6 +59,7 @@ func play(ctx context.Context, args []string) (status int, err error) {
 	asJSON := flags.Bool("json", false, "print the transcript as JSON: every line on the wire, and the servers' stderr")
 	orders := flags.String("orders", "", "the program of examples/orders, if it is built already")
 	papers := flags.String("papers", "", "the program of examples/papers, if it is built already")
+	marketdata := flags.String("marketdata", "", "the program of examples/marketdata, if it is built already")
 	_ = flags.Parse(args) // ends the process where it cannot
 	if flags.NArg() > 0 {
 		return exitError, fmt.Errorf("unexpected argument %q", flags.Arg(0))
@@ -65,19 +68,22 @@ func play(ctx context.Context, args []string) (status int, err error) {
 	if err != nil {
 		return exitError, err
 	}
-	t := &tour{ctx: ctx, orders: program{"orders", *orders}, papers: program{"papers", *papers}, withoutPart: os.Getenv(withoutVariable)}
+	t := &tour{
+		ctx: ctx, orders: program{"orders", *orders}, papers: program{"papers", *papers}, marketdata: program{"marketdata", *marketdata},
+		withoutPart: os.Getenv(withoutVariable),
+	}
 	dir, err := os.MkdirTemp("", "steady-tour")
 	if err != nil {
 		return exitError, err
 	}
 	defer os.RemoveAll(dir)
-	if err := build(ctx, dir, &t.orders, &t.papers); err != nil {
+	if err := build(ctx, dir, &t.orders, &t.papers, &t.marketdata); err != nil {
 		return exitError, err
 	}
 
 	p := painter{w: os.Stdout, colour: wantsColour(os.Stdout)}
 	if !*asJSON {
-		p.wrap("", "The servers of examples/orders and examples/papers, launched over real stdio: without steady and with it. "+
+		p.wrap("", "The servers of examples/orders, examples/papers and examples/marketdata, launched over real stdio: without steady and with it. "+
 			"You read what the official Go SDK's client receives. Every line below a command is checked.")
 	}
 	start := time.Now()
@@ -121,7 +127,7 @@ func picked(pattern string) (picked []*mistake, err error) {
 		return nil, fmt.Errorf("-run: %w", err)
 	}
 	var names []string
-	for _, m := range []*mistake{strayOutput(), failures(), catalogs(), sizes(), guesses()} {
+	for _, m := range []*mistake{strayOutput(), failures(), catalogs(), sizes(), guesses(), endpoints()} {
 		var scenes []*scene
 		for _, s := range m.Scenes {
 			s.Name = fmt.Sprintf("%d/%s", m.Number, s.Name)
@@ -153,7 +159,7 @@ func (t *tour) with(s *scene, args []string, act func(*server, *run) error) erro
 // flags are those of every run of the order desk with steady: none, unless
 // parts of it are to be left out.
 func (t *tour) flags(parts ...string) []string {
-	if t.withoutPart != "" {
+	if t.withoutPart != "" && t.withoutPart != catalogPart { // the desk has no catalog
 		parts = append(parts, t.withoutPart)
 	}
 	if len(parts) == 0 {

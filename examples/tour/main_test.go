@@ -16,7 +16,7 @@ import (
 )
 
 // The built tour, and the servers that it launches.
-var tourProgram, ordersProgram, papersProgram string
+var tourProgram, ordersProgram, papersProgram, marketdataProgram string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			program *string
 			name    string
 			pkg     string
-		}{{&tourProgram, "tour", "."}, {&ordersProgram, "orders", "../orders"}, {&papersProgram, "papers", "../papers"}} {
+		}{{&tourProgram, "tour", "."}, {&ordersProgram, "orders", "../orders"}, {&papersProgram, "papers", "../papers"}, {&marketdataProgram, "marketdata", "../marketdata"}} {
 			*p.program = filepath.Join(dir, p.name)
 			if runtime.GOOS == "windows" {
 				*p.program += ".exe"
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 // A part of steady that is named is left out of the runs with steady.
 func runTour(t *testing.T, without string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), tourProgram, append([]string{"-orders", ordersProgram, "-papers", papersProgram}, args...)...)
+	cmd := exec.CommandContext(t.Context(), tourProgram, append([]string{"-orders", ordersProgram, "-papers", papersProgram, "-marketdata", marketdataProgram}, args...)...)
 	cmd.Env = append(os.Environ(), withoutVariable+"="+without)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -72,7 +72,7 @@ func TestTour(t *testing.T) {
 	for line := range strings.Lines(stdout) {
 		require.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), width, line)
 	}
-	for _, scene := range []string{"1/banner", "1/print", "1/child", "2/refusal", "2/panic", "2/null", "2/leak", "3/order", "3/growth", "3/size", "4/5000", "4/120000", "4/pages", "6/names", "6/arguments", "6/denied"} {
+	for _, scene := range []string{"1/banner", "1/print", "1/child", "2/refusal", "2/panic", "2/null", "2/leak", "3/order", "3/growth", "3/size", "4/5000", "4/120000", "4/pages", "6/names", "6/arguments", "6/denied", "7/bytes", "7/questions", "7/path"} {
 		require.Contains(t, stdout, scene)
 	}
 }
@@ -95,17 +95,18 @@ func TestClaimsCanFail(t *testing.T) {
 		fail []string // a scene that must fail by each of the part's claims
 		hold []string
 	}{
-		{"stdioguard", []string{"1/banner", "1/print", "1/child"}, []string{"2/", "3/", "4/", "6/"}},
-		{"errors", []string{"2/refusal", "2/panic", "2/null", "2/leak"}, []string{"1/", "3/", "4/", "6/"}},
-		{"registry", []string{"3/order", "3/growth"}, []string{"1/", "2/", "3/size", "4/", "6/"}},
-		{"discovery", []string{"2/null", "6/names", "6/arguments", "6/denied"}, []string{"1/", "2/refusal", "2/panic", "2/leak", "3/", "4/"}},
-		{"pagination", []string{"4/5000", "4/pages"}, []string{"1/", "2/", "3/", "6/"}},
+		{"stdioguard", []string{"1/banner", "1/print", "1/child"}, []string{"2/", "3/", "4/", "6/", "7/"}},
+		{"errors", []string{"2/refusal", "2/panic", "2/null", "2/leak"}, []string{"1/", "3/", "4/", "6/", "7/"}},
+		{"registry", []string{"3/order", "3/growth"}, []string{"1/", "2/", "3/size", "4/", "6/", "7/"}},
+		{"discovery", []string{"2/null", "6/names", "6/arguments", "6/denied"}, []string{"1/", "2/refusal", "2/panic", "2/leak", "3/", "4/", "7/"}},
+		{"pagination", []string{"4/5000", "4/pages"}, []string{"1/", "2/", "3/", "6/", "7/"}},
 		// The guard of stdio has a limit too, which holds where nothing else does.
 		{"pagination,stdioguard", []string{"4/120000"}, nil},
+		{"catalog", []string{"7/bytes", "7/questions", "7/path"}, []string{"1/", "2/", "3/", "4/", "6/"}},
 	} {
 		t.Run(c.part, func(t *testing.T) {
 			t.Parallel()
-			run := "[126]/|3/(growth|size)|4/(5000|pages)"
+			run := "[1267]/|3/(growth|size)|4/(5000|pages)"
 			switch c.part { // what takes long is run only where it matters
 			case "registry":
 				run += "|3/order"
