@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -147,7 +148,13 @@ type repairedKey struct{}
 
 type repairedArguments struct{ raw json.RawMessage }
 
+// wrapped is set once a handler is wrapped: only then is the mark worth setting.
+var wrapped atomic.Bool
+
 func withRepaired(ctx context.Context, raw json.RawMessage) context.Context {
+	if !wrapped.Load() {
+		return ctx
+	}
 	return context.WithValue(ctx, repairedKey{}, repairedArguments{raw})
 }
 

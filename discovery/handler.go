@@ -29,6 +29,7 @@ func Handler(tool *mcp.Tool, h mcp.ToolHandler, opts *Options) (mcp.ToolHandler,
 	if _, err := compile(tool.InputSchema); err != nil {
 		return nil, fmt.Errorf("discovery: input schema of %s: %w", tool.Name, err)
 	}
+	wrapped.Store(true)
 	r := New(opts)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req == nil || req.Params == nil || alreadyRepaired(ctx, req.Params.Arguments) {

@@ -316,6 +316,11 @@ func FuzzCheck(f *testing.F) {
 			t.Fatalf("%q is JSON: %v", raw, err)
 		}
 		if err != nil {
+			for _, s := range repairSchemas {
+				if c, err := compile(json.RawMessage(s)); err == nil && c.root.scan(raw) == valid {
+					t.Fatalf("%q passes the scan and cannot be parsed", raw)
+				}
+			}
 			return
 		}
 		if !json.Valid(raw) {
@@ -323,6 +328,9 @@ func FuzzCheck(f *testing.F) {
 		}
 		c, err := compile(json.RawMessage(repairSchemas[int(uint(which)%uint(len(repairSchemas)))]))
 		require.NoError(t, err)
+		if c.root.scan(raw) == valid && c.root.check(n) != valid {
+			t.Fatalf("%s passes the scan and not the check", raw)
+		}
 		switch c.root.check(n) {
 		case valid:
 			if !c.validates(raw) {

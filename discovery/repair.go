@@ -74,6 +74,9 @@ func (c *compiled) fitting(raw []byte) (out repaired, done bool) {
 	if len(raw) > maxArguments {
 		return out, true
 	}
+	if c.root.scan(out.arguments) == valid {
+		return out, true
+	}
 	root, err := parseJSON(out.arguments)
 	if err != nil {
 		out.problems = []problem{{sent: "text that is not valid JSON (" + err.Error() + ")", want: "one JSON object"}}

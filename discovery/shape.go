@@ -33,6 +33,7 @@ type shape struct {
 	union    bool  // several branches other than null: what is meant is not known
 	props    map[string]*shape
 	order    []string // of props, sorted
+	fields   map[string]field
 	required []string
 	closed   bool // other keys are refused
 	extra    *shape
@@ -43,6 +44,12 @@ type shape struct {
 	// plain is true if types, properties and enum are all that the schema asks
 	// for, so that check decides alone.
 	plain bool
+}
+
+// A field is a property and its place among its siblings.
+type field struct {
+	shape *shape
+	at    int
 }
 
 // A tool's schema, resolved once.
@@ -133,6 +140,10 @@ func (b *shaper) shape(s *jsonschema.Schema, depth int) *shape {
 			t.order = append(t.order, name)
 		}
 		slices.Sort(t.order)
+		t.fields = make(map[string]field, len(t.order))
+		for i, name := range t.order {
+			t.fields[name] = field{t.props[name], i}
+		}
 	}
 	t.required = s.Required
 	if a := s.AdditionalProperties; a != nil {
