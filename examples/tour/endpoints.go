@@ -28,13 +28,20 @@ func endpoints() *mistake {
 	}
 }
 
+// How the server runs without steady: with a tool for each endpoint, or with
+// one that takes a path.
+var (
+	toolForEach = []string{"-bare"}
+	anyPath     = []string{"-bare", "-path"}
+)
+
 // generalTools are those that do not grow with the API; the others are
 // shortcuts to six endpoints.
 var generalTools = []string{"find_data", "describe_data", "get_catalog", "call_api", "submit_feedback"}
 
 func endpointBytes(t *tour, s *scene) error {
 	many := 0
-	if err := t.run(s, "without", t.marketdata, []string{"-bare"}, func(server *server, r *run) error {
+	if err := t.run(s, "without", t.marketdata, toolForEach, func(server *server, r *run) error {
 		list, names, err := t.tools(server)
 		if err != nil {
 			return err
@@ -45,7 +52,7 @@ func endpointBytes(t *tour, s *scene) error {
 	}); err != nil {
 		return err
 	}
-	return t.withCatalog(s, nil, func(server *server, r *run) error {
+	return t.withCatalog(s, nil, toolForEach, func(server *server, r *run) error {
 		list, names, err := t.tools(server)
 		if err != nil {
 			return err
@@ -103,7 +110,7 @@ type found struct {
 }
 
 func endpointQuestions(t *tour, s *scene) error {
-	return t.withCatalog(s, nil, func(server *server, r *run) error {
+	return t.withCatalog(s, nil, toolForEach, func(server *server, r *run) error {
 		if err := server.connect(t.ctx); err != nil {
 			return err
 		}
@@ -162,7 +169,7 @@ func endpointPath(t *tour, s *scene) error {
 	}
 	defer spy.close()
 	var bare []string // what became of each path without steady
-	if err := t.run(s, "without", t.marketdata, []string{"-bare", "-path"}, func(server *server, r *run) error {
+	if err := t.run(s, "without", t.marketdata, anyPath, func(server *server, r *run) error {
 		if err := server.connect(t.ctx); err != nil {
 			return err
 		}
@@ -176,7 +183,7 @@ func endpointPath(t *tour, s *scene) error {
 		return err
 	}
 	spy.forget()
-	return t.withCatalog(s, []string{"-free-paths"}, func(server *server, r *run) error {
+	return t.withCatalog(s, []string{"-free-paths"}, anyPath, func(server *server, r *run) error {
 		if err := server.connect(t.ctx); err != nil {
 			return err
 		}
@@ -225,13 +232,10 @@ func reason(result *mcp.CallToolResult) string {
 	return text
 }
 
-// withCatalog runs the market data server with steady.
-func (t *tour) withCatalog(s *scene, args []string, act func(*server, *run) error) error {
+// withCatalog runs the market data server with steady. In a test that leaves
+// the catalog out it runs with the arguments bare instead.
+func (t *tour) withCatalog(s *scene, args, bare []string, act func(*server, *run) error) error {
 	if t.withoutPart == catalogPart {
-		bare := []string{"-bare"}
-		if len(args) > 0 {
-			bare = append(bare, "-path")
-		}
 		args = bare
 	}
 	return t.run(s, "with", t.marketdata, args, act)
