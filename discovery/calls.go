@@ -21,6 +21,19 @@ type readied struct {
 	note      string
 }
 
+// fits reports whether arguments can be passed on as they are, by the quick
+// look alone.
+func (r *Resolver) fits(tool *mcp.Tool, raw json.RawMessage) bool {
+	c := r.schema(tool)
+	return c != nil && len(raw) <= maxArguments && c.root.scan(raw) == valid && !marked(raw)
+}
+
+// marked reports whether text may contain call markup: escaped or not, these
+// words are part of all of it.
+func marked(raw []byte) bool {
+	return bytes.Contains(raw, []byte("parameter")) || bytes.Contains(raw, []byte("invoke"))
+}
+
 // arguments mends the arguments of a call to tool, or returns the answer that
 // refuses them.
 func (r *Resolver) arguments(ctx context.Context, req *mcp.CallToolRequest, tool *mcp.Tool) (readied, *mcp.CallToolResult) {
@@ -106,8 +119,7 @@ var markup = []string{"</parameter>", "<parameter name=", "</invoke>", "<invoke 
 
 // leaks returns the paths of the texts that contain call markup.
 func leaks(raw []byte, root *node) []string {
-	// Escaped or not, these words are part of all of them.
-	if !bytes.Contains(raw, []byte("parameter")) && !bytes.Contains(raw, []byte("invoke")) || len(raw) > maxArguments {
+	if !marked(raw) || len(raw) > maxArguments {
 		return nil
 	}
 	if root == nil {

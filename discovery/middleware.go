@@ -91,12 +91,27 @@ func (r *Resolver) callTool(ctx context.Context, next mcp.MethodHandler, method 
 		return next(ctx, method, req) // without a list there is nothing to go by
 	}
 	r.counters.calls.Add(1)
+	if tool == nil {
+		return r.mend(ctx, next, method, req, tools, nil)
+	}
+	r.counters.exact.Add(1)
+	r.observer.Observe(ctx, Exact{Tool: name})
+	if r.fits(tool, req.Params.Arguments) {
+		return next(withRepaired(ctx, req.Params.Arguments), method, req)
+	}
+	return r.mend(ctx, next, method, req, tools, tool)
+}
+
+// mend resolves and repairs a call that needs it. It is apart from callTool so
+// that a call which needs nothing runs on a small stack: growing it would cost
+// more than all else.
+//
+//go:noinline
+func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.CallToolRequest, tools []*mcp.Tool, tool *mcp.Tool) (mcp.Result, error) {
+	name := req.Params.Name
 	var d disclosure
 	note := ""
-	if tool != nil {
-		r.counters.exact.Add(1)
-		r.observer.Observe(ctx, Exact{Tool: name})
-	} else {
+	if tool == nil {
 		res := r.Resolve(name, tools)
 		if res.Tool == "" {
 			return r.miss(ctx, req, res, tools)
