@@ -5,10 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,8 +33,8 @@ var ownLibrary = map[string][]string{
 	"tasks":      {"golang.org/x/sync"},
 }
 
-// allowedRequirements are the modules that the root go.mod may require
-// directly. Everything heavier lives in a nested module.
+// allowedRequirements are the modules that the root module may import from, and
+// why. Everything heavier lives in a nested module.
 var allowedRequirements = map[string]string{
 	sdkPath:                           "the SDK",
 	schemaPath:                        "JSON Schema, which the SDK's own API exposes",
@@ -207,20 +208,18 @@ func TestFeaturesAreKnown(t *testing.T) {
 	}
 }
 
-var requirement = regexp.MustCompile(`(?m)^(?:require)?\s+([a-z0-9.]+\.[a-z]+/\S+) v\S+( // indirect)?$`)
-
+// TestRequirements holds what the root module imports, tests included, to the
+// list of what it may require.
 func TestRequirements(t *testing.T) {
-	data, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	matches := requirement.FindAllStringSubmatch(string(data), -1)
-	if len(matches) == 0 {
-		t.Fatal("no requirement recognised in go.mod")
-	}
-	for _, m := range matches {
-		if why := allowedRequirements[m[1]]; m[2] == "" && why == "" {
-			t.Errorf("go.mod requires %s directly; the core module stays light", m[1])
+	allowed := slices.Collect(maps.Keys(allowedRequirements))
+	for _, f := range repositoryFiles(t) {
+		if f.module != "." {
+			continue
+		}
+		for _, imp := range f.imports() {
+			if !isStd(imp) && !within(imp, modulePath) && !withinAny(imp, allowed...) {
+				t.Errorf("%s imports %s; the core module stays light", f.path, imp)
+			}
 		}
 	}
 }

@@ -35,22 +35,34 @@ func newBuckets(most int) *buckets {
 // sweepEvery is how often full buckets are looked for.
 const sweepEvery = time.Minute
 
-// take takes one token, or returns how long it takes until there is one.
-func (b *buckets) take(key bucketKey, r Rate, now time.Time) time.Duration {
+// A drain is one token to be taken from one bucket.
+type drain struct {
+	key  bucketKey
+	rate Rate
+}
+
+// take takes one token from each bucket, or none and returns how long it takes
+// until there is one in all of them.
+func (b *buckets) take(drains []drain, now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now.After(b.sweepAt) {
 		b.sweepAt = now.Add(sweepEvery)
 		b.sweep(now)
 	}
-	limiter := b.byKey[key]
-	if limiter == nil {
-		limiter = b.add(key, r)
+	var taken [2]*rate.Reservation // a call counts against two buckets at most
+	for i, d := range drains {
+		limiter := b.byKey[d.key]
+		if limiter == nil {
+			limiter = b.add(d.key, d.rate)
+		}
+		taken[i] = limiter.ReserveN(now, 1)
+		wait = max(wait, taken[i].DelayFrom(now))
 	}
-	reservation := limiter.ReserveN(now, 1)
-	wait := reservation.DelayFrom(now)
 	if wait > 0 {
-		reservation.CancelAt(now)
+		for i := range drains {
+			taken[i].CancelAt(now)
+		}
 	}
 	return wait
 }
@@ -79,14 +91,17 @@ func (b *buckets) sweep(now time.Time) {
 
 // take counts a call against the caller's rate and the tool's.
 func (l *Limiter) take(ctx context.Context, caller, tool string) error {
-	wait := time.Duration(0)
-	now := time.Now()
+	drains := make([]drain, 0, 2)
 	if r := l.opts.Rate; r.PerSecond > 0 {
-		wait = l.rates.take(bucketKey{caller, ""}, r, now)
+		drains = append(drains, drain{bucketKey{caller, ""}, r})
 	}
-	if r := l.opts.Tools[tool].Rate; r.PerSecond > 0 && wait == 0 {
-		wait = l.rates.take(bucketKey{caller, tool}, r, now)
+	if r := l.opts.Tools[tool].Rate; r.PerSecond > 0 {
+		drains = append(drains, drain{bucketKey{caller, tool}, r})
 	}
+	if len(drains) == 0 {
+		return nil
+	}
+	wait := l.rates.take(drains, time.Now())
 	if wait == 0 {
 		return nil
 	}
