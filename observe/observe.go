@@ -20,7 +20,7 @@ import (
 // An Event says that something happened. Its concrete type is declared by the
 // package that emits it, so that an observer can switch on it.
 type Event interface {
-	// EventName is stable, lower case and dotted: "errors.panic",
+	// EventName is stable, lower case and dotted: "errors.panicked",
 	// "discovery.routed". It begins with the package's name.
 	EventName() string
 	// LogValue returns the event's fields as a group.
