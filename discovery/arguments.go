@@ -11,7 +11,7 @@ import (
 
 // Repair makes arguments fit tool's input schema where what is wrong with them
 // is certain, and returns what was changed. Arguments that fit come back as
-// they are, byte for byte. The error says what could not be repaired; it is an
+// they are, byte for byte; missing ones are an empty object. The error says what could not be repaired; it is an
 // [errors.Failure] of the kind [errors.KindInvalidInput] that a caller may read.
 //
 // A schema that cannot be resolved, for one that refers to other documents,

@@ -41,7 +41,8 @@ func Handler(tool *mcp.Tool, h mcp.ToolHandler, opts *Options) (mcp.ToolHandler,
 		if refusal != nil {
 			return refusal, nil
 		}
-		if len(out.changes) == 0 && len(out.leaked) == 0 {
+		silent := len(out.changes) == 0 && len(out.leaked) == 0
+		if silent && len(out.arguments) == len(req.Params.Arguments) {
 			return h(ctx, req)
 		}
 		params := *req.Params
@@ -49,7 +50,7 @@ func Handler(tool *mcp.Tool, h mcp.ToolHandler, opts *Options) (mcp.ToolHandler,
 		changed := *req
 		changed.Params = &params
 		res, err := h(ctx, &changed)
-		if err != nil || res == nil {
+		if err != nil || res == nil || silent {
 			return res, err
 		}
 		return disclose(res, disclosure{Arguments: out.changes, Leaked: out.leaked}, out.note).(*mcp.CallToolResult), nil

@@ -135,7 +135,8 @@ func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method stri
 	if out.note != "" {
 		note = strings.TrimSpace(note + " " + out.note)
 	}
-	if d.Requested == "" && len(d.Arguments) == 0 && len(d.Leaked) == 0 {
+	silent := d.Requested == "" && len(d.Arguments) == 0 && len(d.Leaked) == 0
+	if silent && len(out.arguments) == len(req.Params.Arguments) {
 		return next(withRepaired(ctx, req.Params.Arguments), method, req)
 	}
 	params := *req.Params
@@ -143,7 +144,7 @@ func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method stri
 	changed := *req
 	changed.Params = &params
 	result, err := next(withRepaired(ctx, out.arguments), method, &changed)
-	if err != nil {
+	if err != nil || silent {
 		return result, err
 	}
 	return disclose(result, d, note), nil

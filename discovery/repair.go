@@ -68,7 +68,9 @@ func (o *settings) newRepairer(tool string, readOnly, destructive bool) *repaire
 // Arguments that are missing or null are an empty object.
 func (c *compiled) fitting(raw []byte) (out repaired, done bool) {
 	out = repaired{arguments: raw}
-	if trim := bytes.TrimSpace(raw); len(trim) == 0 || bytes.Equal(trim, []byte("null")) {
+	if trim := bytes.TrimSpace(raw); len(trim) == 0 {
+		out.arguments = []byte("{}") // the usual call of a tool without parameters
+	} else if bytes.Equal(trim, []byte("null")) {
 		out.arguments, out.changes = []byte("{}"), []Change{{Kind: "empty"}}
 	}
 	if len(raw) > maxArguments {

@@ -17,10 +17,6 @@ type Stats struct {
 	Refused   int64 // whose arguments could not be mended
 }
 
-// Saved is the number of calls that reached a tool only because a name or
-// arguments were mended.
-func (s Stats) Saved() int64 { return s.Routed + s.Repaired }
-
 // String says in one sentence what the resolver changed.
 func (s Stats) String() string {
 	if s.Calls == 0 {
