@@ -305,3 +305,20 @@ func TestOneResolverForManyServers(t *testing.T) {
 	wg.Wait()
 	require.EqualValues(t, 40, r.Stats().Routed)
 }
+
+func TestToolsOnLaterPages(t *testing.T) {
+	t.Parallel()
+	s := mcp.NewServer(&mcp.Implementation{Name: "paged", Version: "v1"}, &mcp.ServerOptions{PageSize: 2})
+	for _, name := range []string{"list_a", "list_b", "list_c", "list_d", "search_papers"} {
+		s.AddTool(&mcp.Tool{Name: name, Annotations: readOnly, InputSchema: &jsonschema.Schema{Type: "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: req.Params.Name}}}, nil
+		})
+	}
+	s.AddReceivingMiddleware(discovery.New(&discovery.Options{Observer: observe.Discard}).Middleware())
+	c := mcptest.Connect(t, s, "")
+	for _, name := range []string{"search_papers", "SearchPapers", "find_papers"} {
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+		require.NoError(t, err)
+		require.Equal(t, "search_papers", res.Content[0].(*mcp.TextContent).Text)
+	}
+}

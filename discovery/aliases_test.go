@@ -1,0 +1,114 @@
+package discovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/discovery"
+	"github.com/steadymcp/steady/internal/mcptest"
+	"github.com/steadymcp/steady/observe"
+)
+
+// declared are an operator's aliases: other name to tool.
+type declared map[string]string
+
+func (d declared) ResolveAlias(name string) (tool, notice string, ok bool) {
+	tool, ok = d[name]
+	if name == "zap_note" {
+		notice = "zap_note is now delete_note and goes away on 2027-01-31."
+	}
+	return tool, notice, ok
+}
+
+func (declared) ArgumentAliases(tool string) map[string]string {
+	if tool == "search_papers" {
+		return map[string]string{"needle": "query"}
+	}
+	return nil
+}
+
+func TestDeclaredAliases(t *testing.T) {
+	t.Parallel()
+	s, _ := notes(t, &discovery.Options{Aliases: declared{"zap_note": "delete_note", "ghost": "hidden_tool", "look_around": "search_papers"}})
+	c := mcptest.Connect(t, s, "")
+	call := func(name string, args any) *mcp.CallToolResult {
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+		require.NoError(t, err)
+		return res
+	}
+	// What is declared may run a tool that destroys, in every lossless form.
+	for _, name := range []string{"zap_note", "zapNote", "mcp__notes__zap_note", "functions.Zap-Note"} {
+		res := call(name, map[string]any{"note_id": 1})
+		require.False(t, res.IsError, mcptest.Text(res))
+		require.Equal(t, "delete_note {\"note_id\":1}\nzap_note is now delete_note and goes away on 2027-01-31.", mcptest.Text(res))
+	}
+	require.Equal(t, `search_papers {"query":"x"}`, call("look_around", map[string]any{"query": "x"}).Content[0].(*mcp.TextContent).Text)
+	require.Equal(t, `search_papers {"query":"x"}`, call("search_papers", map[string]any{"needle": "x"}).Content[0].(*mcp.TextContent).Text)
+	// An alias of a tool that nobody can see is no alias.
+	require.True(t, call("ghost", nil).IsError)
+}
+
+func TestOwnWords(t *testing.T) {
+	t.Parallel()
+	tools := []*mcp.Tool{
+		{Name: "search_manuscripts", InputSchema: &jsonschema.Schema{Type: "object"}, Annotations: readOnly},
+		{Name: "get_standard_procedure", InputSchema: &jsonschema.Schema{Type: "object"}, Annotations: readOnly},
+	}
+	o := &discovery.Options{Observer: observe.Discard, Synonyms: [][]string{{"manuscript", "screed"}}, Abbreviations: [][]string{{"standard_procedure", "stp"}}, Prefixes: []string{"acme"}, Suffixes: []string{"beta"}}
+	for requested, want := range map[string]string{"search_screeds": "search_manuscripts", "get_stp": "get_standard_procedure", "acme_search_manuscripts": "search_manuscripts", "search_manuscripts_beta": "search_manuscripts"} {
+		require.Equal(t, want, discovery.Resolve(requested, tools, o).Tool, requested)
+		require.Empty(t, discovery.Resolve("search_screeds", tools, nil).Tool)
+	}
+}
+
+// Where nothing is near, the answer names the tool that looks for tools.
+func TestMissNamesTheFinder(t *testing.T) {
+	t.Parallel()
+	s, _ := notes(t, nil)
+	s.AddTool(&mcp.Tool{Name: "find_tools", Description: "Finds tools", InputSchema: &jsonschema.Schema{Type: "object"}, Annotations: readOnly},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil })
+	c := mcptest.Connect(t, s, "")
+	res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "zorkify"})
+	require.NoError(t, err)
+	require.Contains(t, mcptest.Text(res), "look for the tool with find_tools")
+}
+
+// A layer inside may answer with a result of its own, such as a task.
+type ticket struct {
+	mcp.ResultBase
+	Ticket string `json:"ticket"`
+}
+
+func TestOtherResultsAreDisclosedToo(t *testing.T) {
+	t.Parallel()
+	h := discovery.New(observed).Middleware()(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+		if method == "tools/list" {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "start_export", InputSchema: &jsonschema.Schema{Type: "object"}}}}, nil
+		}
+		return &ticket{Ticket: "t1"}, nil
+	})
+	res, err := h(t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "startExport"}})
+	require.NoError(t, err)
+	raw, err := json.Marshal(res.GetMeta()["steady/discovery"])
+	require.NoError(t, err)
+	require.JSONEq(t, `{"requested":"startExport","resolved":"start_export","step":"fold"}`, string(raw))
+}
+
+// A list that cannot be had leaves the call as it came.
+func TestWithoutAListNothingChanges(t *testing.T) {
+	t.Parallel()
+	h := discovery.New(observed).Middleware()(func(_ context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "tools/list" {
+			return nil, context.DeadlineExceeded
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: req.(*mcp.CallToolRequest).Params.Name}}}, nil
+	})
+	res, err := h(t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "anything"}})
+	require.NoError(t, err)
+	require.Equal(t, "anything", mcptest.Text(res.(*mcp.CallToolResult)))
+}
