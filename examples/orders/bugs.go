@@ -34,6 +34,8 @@ const (
 	bugLeak      = "leak"
 	bugUnordered = "unordered"
 	bugUnbounded = "unbounded"
+	bugBucket    = "bucket"
+	bugHeedless  = "heedless"
 )
 
 var bugUsage = map[string]string{
@@ -44,6 +46,8 @@ var bugUsage = map[string]string{
 	bugPanic:     "get_order panics for an order without a customer (" + desk.ForgottenOrder + ")",
 	bugLeak:      "get_order forwards a driver's error for one order (" + archivedOrder + ")",
 	bugUnordered: "tools are registered from a map",
+	bugBucket:    "the bucket does not take the first export",
+	bugHeedless:  "export_orders goes on when its caller has gone",
 	bugUnbounded: "search_orders returns every match with all its lines",
 }
 
@@ -62,6 +66,14 @@ func parseBugs(list string) (bugs, error) {
 		}
 	}
 	return b, nil
+}
+
+// bucketFails is how many exports fail.
+func (b bugs) bucketFails() int {
+	if b[bugBucket] {
+		return 1
+	}
+	return 0
 }
 
 func (b bugs) banner() {
@@ -99,6 +111,17 @@ func (b bugs) inStartExport(next mcp.ToolHandlerFor[exportInput, exportOutput]) 
 			return nil, exportOutput{}, err
 		}
 		return next(ctx, req, in)
+	}
+}
+
+// inExportOrders loses the request's context, as code does that hands its work
+// to a library without one.
+func (b bugs) inExportOrders(next mcp.ToolHandlerFor[exportInput, exportedOutput]) mcp.ToolHandlerFor[exportInput, exportedOutput] {
+	if !b[bugHeedless] {
+		return next
+	}
+	return func(ctx context.Context, req *mcp.CallToolRequest, in exportInput) (*mcp.CallToolResult, exportedOutput, error) {
+		return next(context.WithoutCancel(ctx), req, in)
 	}
 }
 

@@ -18,7 +18,8 @@ const (
 
 // exports runs exports in the background and remembers how they went. It is
 // the pattern of a handle, written out by hand: the call that starts the work
-// returns at once, and what is exported decides whether it is new.
+// returns at once, and what is exported decides whether it is new. Package tasks
+// does the same, and more, for an ordinary tool: see export_orders.
 type exports struct {
 	desk *desk.Desk
 	// ctx outlives every request, because the work does too.

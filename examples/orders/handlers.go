@@ -97,6 +97,20 @@ func (s *shop) reserveStock(_ context.Context, _ *mcp.CallToolRequest, in reserv
 	return nil, reserveOutput{SKU: p.SKU, Product: p.Name, Reserved: in.Quantity, Left: p.Stock, Low: p.Low()}, nil
 }
 
+// exportOrders takes as long as it takes. That callers do not wait so long, and
+// call again, is what its policy is for: see policies.
+func (s *shop) exportOrders(ctx context.Context, _ *mcp.CallToolRequest, in exportInput) (*mcp.CallToolResult, exportedOutput, error) {
+	filter, err := newFilter(in.Status, in.Customer, in.From, in.To)
+	if err != nil {
+		return nil, exportedOutput{}, err
+	}
+	file, err := s.desk.WriteExport(ctx, filter)
+	if err != nil {
+		return nil, exportedOutput{}, explain(err)
+	}
+	return nil, exportedOutput{Rows: file.Rows, Bytes: file.Bytes, SHA256: file.SHA256}, nil
+}
+
 func (s *shop) startExport(_ context.Context, _ *mcp.CallToolRequest, in exportInput) (*mcp.CallToolResult, exportOutput, error) {
 	filter, err := newFilter(in.Status, in.Customer, in.From, in.To)
 	if err != nil {
@@ -135,6 +149,7 @@ func explain(err error) error {
 		gone    *desk.NotCancellableError
 		out     *desk.OutOfStockError
 		note    *desk.NoteError
+		bucket  *desk.BucketError
 	)
 	switch {
 	case errors.As(err, &missing) && missing.What == "order":
@@ -162,6 +177,11 @@ func explain(err error) error {
 		return errors.Invalid("the note was not put on %s", note.ID).
 			Because("it is %d bytes long and %d are allowed", note.Bytes, desk.MaxNote).
 			Next("shorten it")
+	case errors.As(err, &bucket):
+		return errors.Unavailable("the export was not written").
+			Because("the bucket did not take the file").
+			Next("call export_orders again").
+			Cause(err)
 	}
 	return err
 }

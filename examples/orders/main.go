@@ -1,5 +1,5 @@
 // Orders is a small order desk as a server of the Model Context Protocol:
-// eight tools named after tasks, on stdio or HTTP, hardened with steady.
+// nine tools named after tasks, on stdio or HTTP, hardened with steady.
 //
 // Flags make it worse again, for comparison: -bug puts a mistake in, -bare
 // leaves steady out, -catalog endpoints has a tool for each endpoint instead.
@@ -35,7 +35,8 @@ func run(args []string) error {
 		many        = flags.Bool("many", false, fmt.Sprintf("hold %d orders instead of %d", desk.ManyOrders, desk.UsualOrders))
 		seed        = flags.Uint64("seed", 1, "seed that the desk is generated from")
 		exportTakes = flags.Duration("export-takes", 200*time.Millisecond, "how long writing an export takes")
-		catalog     = flags.String("catalog", "tasks", "tasks: eight tools named after tasks; endpoints: 35 generated ones")
+		grace       = flags.Duration("grace", 0, "how long export_orders keeps its caller waiting before it answers with a task; 0 is the usual 5s")
+		catalog     = flags.String("catalog", "tasks", "tasks: nine tools named after tasks; endpoints: 35 generated ones")
 		note        = flags.Bool("note", false, "add add_note, one more tool")
 		bug         = flags.String("bug", "", "mistakes to put in, separated by commas:\n"+usage(bugUsage))
 		bare        = flags.Bool("bare", false, "leave steady out: the SDK alone")
@@ -52,7 +53,7 @@ func run(args []string) error {
 		fmt.Println(*say)
 		return nil
 	}
-	c := config{seed: *seed, exportTakes: *exportTakes, note: *note}
+	c := config{seed: *seed, exportTakes: *exportTakes, grace: *grace, note: *note}
 	if *many {
 		c.orders = desk.ManyOrders
 	}

@@ -219,8 +219,8 @@ func TestFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-bug", "typo"}, `no bug "typo"; there are banner, child, leak, panic, print, refusal, unbounded, unordered`},
-		{[]string{"-without", "typo"}, `no part "typo"; there are stdioguard, errors, discovery, pagination, registry`},
+		{[]string{"-bug", "typo"}, `no bug "typo"; there are banner, bucket, child, heedless, leak, panic, print, refusal, unbounded, unordered`},
+		{[]string{"-without", "typo"}, `no part "typo"; there are stdioguard, errors, discovery, limits, tasks, pagination, registry`},
 		{[]string{"-catalog", "typo"}, `no catalog "typo"; there are tasks and endpoints`},
 		{[]string{"-http", "localhost:0", "-allow-origin", "typo"}, "typo"},
 		{[]string{"stray"}, `unexpected argument "stray"`},

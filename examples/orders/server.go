@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -8,29 +9,31 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/discovery"
-	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/examples/internal/desk"
 	"github.com/steadymcp/steady/pagination"
 	"github.com/steadymcp/steady/registry"
+	"github.com/steadymcp/steady/tasks"
 )
 
 type config struct {
 	orders      int
 	seed        uint64
 	exportTakes time.Duration
-	endpoints   bool // the endpoint-shaped catalog instead of the tools named after tasks
-	note        bool // add_note as well
+	grace       time.Duration // how long export_orders may keep its caller waiting; zero is the default
+	endpoints   bool          // the endpoint-shaped catalog instead of the tools named after tasks
+	note        bool          // add_note as well
 	bugs        bugs
 	without     map[string]bool // parts of steady that are left out
 }
 
 const instructions = "An order desk. Find orders with search_orders, read one with get_order, add them up with revenue, and act on one with cancel_order or reserve_stock. " +
-	"An export runs in the background: start_export, then export_status until it is done."
+	"Hand over all of them with export_orders."
 
 // newServer returns the server and what ends its background work.
 func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
-	d := desk.Open(&desk.Options{Orders: c.orders, Seed: c.seed, ExportTakes: c.exportTakes})
+	d := desk.Open(&desk.Options{Orders: c.orders, Seed: c.seed, ExportTakes: c.exportTakes, BucketFails: c.bugs.bucketFails()})
 	s := newShop(d)
 	tools, about := s.tools(c), instructions
 	if c.endpoints {
@@ -47,16 +50,37 @@ func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	budget := pagination.NewBudget(&pagination.BudgetOptions{Spill: &pagination.SpillOptions{}})
-	if !c.without["pagination"] {
-		budget.Install(server) // read_result, for what was cut
+	stack, err := steady.Wrap(server, &steady.Options{
+		Discovery: &discovery.Options{Aliases: aliases}, // the registry knows the other names
+		Tasks:     &tasks.Options{Policies: c.policies()},
+		Budget:    &pagination.BudgetOptions{Spill: &pagination.SpillOptions{}}, // read_result, for what was cut
+		Without:   c.leftOut(),
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	server.AddReceivingMiddleware(c.installed(
-		layer{"errors", errors.Shape(nil)},
-		layer{"discovery", discovery.New(&discovery.Options{Aliases: aliases}).Middleware()},
-		layer{"pagination", budget.Middleware()},
-	)...)
-	return server, s.exports.close, nil
+	return server, func() {
+		s.exports.close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := stack.Close(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "orders:", err)
+		}
+	}, nil
+}
+
+// policies says which tools are slow. Two exports are the same if they are of
+// the same selection, whatever key or wording they come with.
+func (c config) policies() map[string]tasks.Policy {
+	return map[string]tasks.Policy{
+		"export_orders": {
+			Grace: c.grace,
+			TTL:   15 * time.Minute, // then a call for the same selection writes a new file
+			Identity: tasks.By(func(in exportInput) string {
+				return strings.Join([]string{string(in.Status), strings.ToLower(in.Customer), in.From, in.To}, "/")
+			}),
+		},
+	}
 }
 
 // register registers the tools and returns what knows their other names: nil
@@ -79,22 +103,6 @@ func (c config) register(server *mcp.Server, tools []tool) (discovery.Aliases, e
 	// which release changed what the models read.
 	fmt.Fprintf(os.Stderr, "orders: %d tools, fingerprint %s\n", len(tools), r.Fingerprint())
 	return r, nil
-}
-
-// A layer is the middleware of one part of steady.
-type layer struct {
-	part       string
-	middleware mcp.Middleware
-}
-
-// installed returns the middleware of those layers that are not left out.
-func (c config) installed(outermostFirst ...layer) (installed []mcp.Middleware) {
-	for _, l := range outermostFirst {
-		if !c.without[l.part] {
-			installed = append(installed, l.middleware)
-		}
-	}
-	return installed
 }
 
 // A tool can be registered with steady's registry or on the SDK's server.
@@ -132,8 +140,27 @@ func shuffled(tools []tool) (out []tool) {
 	return out
 }
 
-// parts of steady that -without leaves out.
-var parts = []string{"stdioguard", "errors", "discovery", "pagination", "registry"}
+// parts of steady that -without leaves out, from the outside in, and what they
+// are to [steady.Wrap].
+var (
+	parts   = []string{"stdioguard", "errors", "discovery", "limits", "tasks", "pagination", "registry"}
+	wrapped = map[string]steady.Part{
+		"errors":     steady.Errors,
+		"discovery":  steady.Discovery,
+		"limits":     steady.Limits,
+		"tasks":      steady.Tasks,
+		"pagination": steady.Budget,
+	}
+)
+
+func (c config) leftOut() (out []steady.Part) {
+	for name, part := range wrapped {
+		if c.without[name] {
+			out = append(out, part)
+		}
+	}
+	return out
+}
 
 func parseWithout(list string, all bool) (map[string]bool, error) {
 	without := map[string]bool{}

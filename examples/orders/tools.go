@@ -31,7 +31,7 @@ func newShop(d *desk.Desk) *shop {
 	return s
 }
 
-// tools returns the eight tools, named after what somebody at the desk wants
+// tools returns the nine tools, named after what somebody at the desk wants
 // done. Their order is the order in which a client lists them.
 func (s *shop) tools(c config) []tool {
 	b := c.bugs
@@ -84,8 +84,16 @@ func (s *shop) tools(c config) []tool {
 			OutputSchema: schema[reserveOutput](),
 		}, b.inReserveStock(s.reserveStock)),
 		newTool(&mcp.Tool{
+			Name: "export_orders",
+			Description: "Write matching orders to a CSV file. Use it to hand over every match, with all lines, as one file. " +
+				"Returns the file's rows, bytes and SHA-256. A call for the same selection as one that runs, or has just been done, gets that one's file.",
+			Annotations:  &mcp.ToolAnnotations{DestructiveHint: no, IdempotentHint: true},
+			InputSchema:  input[exportInput](nil),
+			OutputSchema: schema[exportedOutput](),
+		}, b.inExportOrders(s.exportOrders)),
+		newTool(&mcp.Tool{
 			Name: "start_export",
-			Description: "Start writing matching orders to a CSV file in the background. Use it to hand over every match, with all lines, as one file. " +
+			Description: "Start writing matching orders to a CSV file in the background. Use it instead of export_orders when nobody waits for the file. " +
 				"Returns at once with an export_id for export_status. While an export of the same selection runs or is done, " +
 				"that export is returned and none is started.",
 			Annotations:  &mcp.ToolAnnotations{DestructiveHint: no, IdempotentHint: true},
@@ -102,7 +110,7 @@ func (s *shop) tools(c config) []tool {
 		}, s.exportStatus),
 		newTool(&mcp.Tool{
 			Name: "exports_written",
-			Description: "Count the export files that were written since the server started. Use it to check that a repeated start_export wrote no second file. " +
+			Description: "Count the export files that were written since the server started. Use it to check that a repeated export wrote no second file. " +
 				"Returns the number.",
 			Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true},
 			InputSchema:  input[struct{}](nil),
@@ -197,6 +205,12 @@ type exportInput struct {
 	Customer string      `json:"customer,omitempty" jsonschema:"Only orders of this customer: an ID such as CUS-7 or a part of the name. Left out: any."`
 	From     string      `json:"from,omitempty" jsonschema:"Only orders placed on or after this day, as in 2026-03-14."`
 	To       string      `json:"to,omitempty" jsonschema:"Only orders placed on or before this day, as in 2026-03-14."`
+}
+
+type exportedOutput struct {
+	Rows   int    `json:"rows"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"`
 }
 
 type exportStatusInput struct {

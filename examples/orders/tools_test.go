@@ -18,11 +18,11 @@ import (
 	"github.com/steadymcp/steady/pagination"
 )
 
-// tasks are the eight tools in the order in which they are listed, and
-// installed those that steady adds.
+// own are the nine tools in the order in which they are listed, and installed
+// those that steady adds.
 var (
-	tasks     = []string{"search_orders", "get_order", "revenue", "cancel_order", "reserve_stock", "start_export", "export_status", "exports_written"}
-	installed = []string{"read_result"}
+	own       = []string{"search_orders", "get_order", "revenue", "cancel_order", "reserve_stock", "export_orders", "start_export", "export_status", "exports_written"}
+	installed = []string{"read_result", "task_answer", "task_cancel", "task_result", "task_status"}
 )
 
 // found is what search_orders returns.
@@ -197,7 +197,7 @@ func TestToolDescriptions(t *testing.T) {
 			require.NotEmpty(t, p.(map[string]any)["description"], "%s.%s", tool.Name, name)
 		}
 	}
-	require.Equal(t, slices.Concat(tasks, []string{"add_note"}, installed), names, "in the order of the source")
+	require.Equal(t, slices.Concat(own, []string{"add_note"}, installed), names, "in the order of the source")
 }
 
 func TestNote(t *testing.T) {
@@ -266,6 +266,77 @@ func TestExportThatFailsIsReleased(t *testing.T) {
 		require.Equal(t, "failed", failed.State)
 		require.NotEmpty(t, failed.Problem)
 		require.Empty(t, e.bySpec)
+	})
+}
+
+// A handle is what export_orders returns to a caller that should not wait.
+type handle struct {
+	Task struct {
+		TaskID string `json:"taskId"`
+		Status string `json:"status"`
+	} `json:"task"`
+}
+
+func callHandle(t *testing.T, session *mcp.ClientSession, args map[string]any) (string, string) {
+	t.Helper()
+	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "export_orders", Arguments: args})
+	require.NoError(t, err)
+	require.False(t, result.IsError, mcptest.Text(result))
+	data, err := json.Marshal(result.StructuredContent)
+	require.NoError(t, err)
+	var h handle
+	require.NoError(t, json.Unmarshal(data, &h))
+	require.NotEmpty(t, h.Task.TaskID, string(data))
+	return h.Task.TaskID, mcptest.Text(result)
+}
+
+func TestExportOrders(t *testing.T) {
+	t.Parallel()
+	for _, revision := range mcptest.Revisions {
+		t.Run(revision, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				session := open(t, config{exportTakes: time.Minute, bugs: bugs{bugBucket: true}}, revision)
+				ada := map[string]any{"customer": "Ada"}
+				start := time.Now()
+				id, text := callHandle(t, session, ada)
+				require.Equal(t, 5*time.Second, time.Since(start), "no caller waits longer")
+				require.Contains(t, text, "task_result")
+				again, text := callHandle(t, session, map[string]any{"customer": "ADA"})
+				require.Equal(t, id, again, "the same selection in other words")
+				require.Contains(t, text, "Not started again")
+
+				time.Sleep(time.Minute)
+				require.Contains(t, callRefused(t, session, "task_result", map[string]any{"task_id": id}), "the bucket did not take the file")
+				require.Zero(t, callOK[exportsWrittenOutput](t, session, "exports_written", nil).Written)
+
+				next, _ := callHandle(t, session, ada)
+				require.NotEqual(t, id, next, "a failure lets go of the selection")
+				time.Sleep(time.Minute)
+				file := callOK[exportedOutput](t, session, "task_result", map[string]any{"task_id": next})
+				require.NotZero(t, file.Rows)
+				joined, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "export_orders", Arguments: ada})
+				require.NoError(t, err)
+				require.Contains(t, mcptest.Text(joined), file.SHA256, "what is done is not done again")
+				require.Equal(t, 1, callOK[exportsWrittenOutput](t, session, "exports_written", nil).Written)
+			})
+		})
+	}
+}
+
+// TestExportOrdersWithoutTasks is a slow tool on the SDK alone.
+func TestExportOrdersWithoutTasks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		without := map[string]bool{"tasks": true, "limits": true}
+		session := open(t, config{exportTakes: time.Minute, without: without, bugs: bugs{bugHeedless: true}}, mcptest.Stateless)
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "export_orders", Arguments: map[string]any{}})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			cancel()
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, callOK[exportsWrittenOutput](t, session, "exports_written", nil).Written)
 	})
 }
 

@@ -29,6 +29,9 @@ type Options struct {
 	// ExportTakes is how long writing an export takes. If zero, it takes no
 	// longer than the writing itself.
 	ExportTakes time.Duration
+	// BucketFails is how many exports, from the first on, the bucket does not
+	// take.
+	BucketFails int
 }
 
 // Status is where an order stands.
@@ -90,10 +93,11 @@ type Desk struct {
 	customer    map[string]int // index in customers, by ID
 	product     map[string]int // index in products, by SKU
 
-	mu       sync.RWMutex
-	orders   []Order // ORD-n is at n-1; the oldest is first
-	products []Product
-	written  int
+	mu          sync.RWMutex
+	orders      []Order // ORD-n is at n-1; the oldest is first
+	products    []Product
+	bucketFails int
+	written     int
 }
 
 // Open generates a desk. A nil opts means the zero Options.
@@ -134,6 +138,15 @@ type OutOfStockError struct {
 
 func (e *OutOfStockError) Error() string {
 	return fmt.Sprintf("%d of %s asked for, %d left", e.Asked, e.Product.SKU, e.Product.Stock)
+}
+
+// A BucketError says that a file could not be stored.
+type BucketError struct {
+	Bucket string
+}
+
+func (e *BucketError) Error() string {
+	return fmt.Sprintf("bucket %q does not take the file", e.Bucket)
 }
 
 // sleep waits for d or until ctx ends.

@@ -225,3 +225,15 @@ func TestWriteExport(t *testing.T) {
 		require.Equal(t, 2, d.ExportsWritten(), "an export that was given up is not counted")
 	})
 }
+
+func TestWriteExportToFailingBucket(t *testing.T) {
+	t.Parallel()
+	d := Open(&Options{BucketFails: 1})
+	var bucket *BucketError
+	_, err := d.WriteExport(t.Context(), Filter{})
+	require.ErrorAs(t, err, &bucket)
+	require.Zero(t, d.ExportsWritten())
+	_, err = d.WriteExport(t.Context(), Filter{})
+	require.NoError(t, err)
+	require.Equal(t, 1, d.ExportsWritten())
+}

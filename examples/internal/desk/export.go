@@ -18,10 +18,15 @@ type Export struct {
 
 // WriteExport writes the selected orders as CSV, one row for each line, and
 // counts the file. It takes as long as the desk's options say. An export that
-// ctx ends is not written and not counted.
+// ctx ends, or that the bucket does not take, is not written and not counted;
+// the error is then ctx's cause or a [*BucketError].
 func (d *Desk) WriteExport(ctx context.Context, f Filter) (Export, error) {
+	fails := d.bucketFailsNow()
 	if err := sleep(ctx, d.exportTakes); err != nil {
 		return Export{}, err
+	}
+	if fails {
+		return Export{}, &BucketError{Bucket: "order-exports"}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,6 +48,18 @@ func (d *Desk) WriteExport(ctx context.Context, f Filter) (Export, error) {
 	e.Bytes, e.SHA256 = int(file), hex.EncodeToString(hash.Sum(nil))
 	d.written++
 	return e, nil
+}
+
+// bucketFailsNow decides at the start, so that the export which began first is
+// the one that fails.
+func (d *Desk) bucketFailsNow() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bucketFails == 0 {
+		return false
+	}
+	d.bucketFails--
+	return true
 }
 
 // ExportsWritten returns how many exports were written: the side effect that

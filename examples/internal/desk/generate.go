@@ -30,6 +30,7 @@ var (
 func generate(o Options) *Desk {
 	d := &Desk{
 		exportTakes: o.ExportTakes,
+		bucketFails: o.BucketFails,
 		orders:      make([]Order, o.Orders),
 		customer:    map[string]int{},
 		product:     map[string]int{},
