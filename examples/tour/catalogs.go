@@ -14,8 +14,8 @@ const launches = 20
 // authorsOrder is the order in which the desk's tools are written down;
 // installed are those that steady adds.
 var (
-	authorsOrder = []string{"search_orders", "get_order", "revenue", "cancel_order", "reserve_stock", "start_export", "export_status", "exports_written"}
-	installed    = []string{"read_result"}
+	authorsOrder = []string{"search_orders", "get_order", "revenue", "cancel_order", "reserve_stock", "export_orders", "start_export", "export_status", "exports_written"}
+	installed    = []string{"read_result", "task_answer", "task_cancel", "task_result", "task_status"}
 )
 
 func catalogs() *mistake {

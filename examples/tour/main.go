@@ -127,7 +127,7 @@ func picked(pattern string) (picked []*mistake, err error) {
 		return nil, fmt.Errorf("-run: %w", err)
 	}
 	var names []string
-	for _, m := range []*mistake{strayOutput(), failures(), catalogs(), sizes(), guesses(), endpoints()} {
+	for _, m := range []*mistake{strayOutput(), failures(), catalogs(), sizes(), slow(), guesses(), endpoints()} {
 		var scenes []*scene
 		for _, s := range m.Scenes {
 			s.Name = fmt.Sprintf("%d/%s", m.Number, s.Name)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/tasks"
 )
 
 // Nothing here takes long; what takes longer than this has hung.
@@ -78,12 +81,31 @@ func launch(ctx context.Context, p program, args ...string) (*server, error) {
 	return s, nil
 }
 
-// connect does the handshake.
+// connect connects a client as most are.
 func (s *server) connect(ctx context.Context) error {
+	return s.connectClient(ctx, newClient(), s.pipes())
+}
+
+// connectWithTasks connects a client that declares the tasks extension.
+func (s *server) connectWithTasks(ctx context.Context) error {
+	client := newClient()
+	follow, err := tasks.InstallClient(client, nil)
+	if err != nil {
+		return err
+	}
+	return s.connectClient(ctx, client, follow.Transport(s.pipes()))
+}
+
+func newClient() *mcp.Client {
+	return mcp.NewClient(&mcp.Implementation{Name: "steady-tour", Version: "v1"}, nil)
+}
+
+func (s *server) pipes() mcp.Transport { return &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin} }
+
+func (s *server) connectClient(ctx context.Context, client *mcp.Client, transport mcp.Transport) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	client := mcp.NewClient(&mcp.Implementation{Name: "steady-tour", Version: "v1"}, nil)
-	session, err := client.Connect(ctx, &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, nil)
+	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		return err
 	}
@@ -92,7 +114,11 @@ func (s *server) connect(ctx context.Context) error {
 }
 
 func (s *server) call(ctx context.Context, tool string, args map[string]any) (*mcp.CallToolResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	return s.callWithin(ctx, callTimeout, tool, args)
+}
+
+func (s *server) callWithin(ctx context.Context, timeout time.Duration, tool string, args map[string]any) (*mcp.CallToolResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return s.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 }
@@ -142,13 +168,14 @@ type wireLine struct {
 	Direction string `json:"direction"` // sent or received
 	Line      string `json:"line"`
 	Bytes     int    `json:"bytes,omitempty"` // of the whole line, where Line is only its beginning
+	at        time.Time
 }
 
 // keptLine is how much of a line is kept: some are very long.
 const keptLine = 256 << 10
 
 func (w *wire) add(direction string, line []byte) {
-	l := wireLine{Direction: direction}
+	l := wireLine{Direction: direction, at: time.Now()}
 	if len(line) > keptLine {
 		l.Bytes, line = len(line), line[:keptLine]
 	}
@@ -175,24 +202,49 @@ func (w *wire) all() []wireLine {
 }
 
 // reply returns the result of the last request of a method, byte for byte.
-func (w *wire) reply(method string) json.RawMessage {
-	lines := w.all()
-	for i, l := range slices.Backward(lines) {
-		var request struct {
-			ID     json.RawMessage
-			Method string
+func (w *wire) reply(method string) (result json.RawMessage) {
+	for request, reply := range w.answered() {
+		if request.Method == method {
+			result = reply.Result
 		}
-		if l.Direction != "sent" || json.Unmarshal([]byte(l.Line), &request) != nil || request.Method != method {
-			continue
-		}
-		for _, l := range lines[i:] {
-			var reply struct{ ID, Result json.RawMessage }
-			if l.Direction == "received" && json.Unmarshal([]byte(l.Line), &reply) == nil && bytes.Equal(reply.ID, request.ID) {
-				return reply.Result
+	}
+	return result
+}
+
+// longestWait returns the longest time between a request and its reply.
+func (w *wire) longestWait() (longest time.Duration) {
+	for request, reply := range w.answered() {
+		longest = max(longest, reply.at.Sub(request.at))
+	}
+	return longest
+}
+
+// A message is a request or a reply.
+type message struct {
+	ID     json.RawMessage
+	Method string
+	Result json.RawMessage
+	at     time.Time
+}
+
+// answered walks the client's requests that have a reply.
+func (w *wire) answered() iter.Seq2[message, message] {
+	return func(yield func(request, reply message) bool) {
+		requests := map[string]message{}
+		for _, l := range w.all() {
+			m := message{at: l.at}
+			if json.Unmarshal([]byte(l.Line), &m) != nil || m.ID == nil {
+				continue
+			}
+			request, known := requests[string(m.ID)]
+			switch {
+			case l.Direction == "sent":
+				requests[string(m.ID)] = m
+			case known && !yield(request, m):
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // strays returns the lines from the server that are no messages.
