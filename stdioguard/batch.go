@@ -144,11 +144,14 @@ func (c *conn) acceptBatch(elements [][]byte, ln line) bool {
 
 // completeBatch adds the reply to one of the batch's requests, and writes the
 // array when it was the last. All of it has to fit in one message, so a reply
-// that leaves no room for the others is replaced like one that is too large.
+// that leaves no room for the others is replaced like one that is too large. A
+// nil r is the reply to a request that the client has cancelled: there is none.
 func (c *conn) completeBatch(b *batch, r *jsonrpc.Response, request *jsonrpc.Request) error {
 	b.mu.Lock()
 	b.missing--
-	b.add(c.appendReply(nil, r, request, len(b.replies)+smallReply*b.missing))
+	if r != nil {
+		b.add(c.appendReply(nil, r, request, len(b.replies)+smallReply*b.missing))
+	}
 	whole := b.whole()
 	b.mu.Unlock()
 	if whole == nil {

@@ -37,10 +37,17 @@ type conn struct {
 	rejected atomic.Int64
 
 	mu sync.Mutex
-	// calls are the client's requests without a reply. At most MaxInFlight.
+	// calls are the client's requests that the SDK has not answered, those
+	// that the client has cancelled included: a handler that ignores its
+	// context still runs. At most MaxInFlight.
 	calls map[jsonrpc.ID]*call
-	// replying counts replies that are no longer in calls and not yet written.
-	replying int
+	// forgotten counts those of calls whose reply nobody waits for.
+	forgotten int
+	// replying are requests that are no longer in calls, and whose replies are
+	// not yet written.
+	replying map[*call]struct{}
+	// admitted counts calls, ever.
+	admitted uint64
 	// asked are the server's requests that the client has not answered.
 	asked map[jsonrpc.ID]struct{}
 	// injected are messages that the client never sent: see drain.go.
@@ -61,7 +68,15 @@ type conn struct {
 type call struct {
 	request *jsonrpc.Request
 	batch   *batch // nil if it came alone
+	number  uint64 // of its admission
+	// cancelled is when the client cancelled it, zero if it did not. It will
+	// get no reply.
+	cancelled time.Time
 }
+
+// forgotten reports whether nobody waits for the reply. The requests of a batch
+// are still needed to complete it.
+func (c *call) forgotten() bool { return !c.cancelled.IsZero() && c.batch == nil }
 
 // maxRejections bounds the error responses that wait to be written, in bytes.
 // A client that sends more malformed lines than that without reading gets no
@@ -87,6 +102,7 @@ func newConn(t *Transport) *conn {
 		wake:     make(chan struct{}, 1),
 		ended:    make(chan struct{}),
 		calls:    make(map[jsonrpc.ID]*call),
+		replying: make(map[*call]struct{}),
 		asked:    make(map[jsonrpc.ID]struct{}),
 
 		drainState: drainState{handlers: make(map[*handler]struct{})},
@@ -196,7 +212,7 @@ func (c *conn) admit(m jsonrpc.Message, b *batch) *rejection {
 	}
 	if !r.IsCall() {
 		if r.Method == wire.NotificationCancelled {
-			c.forgetLocked(r)
+			c.clientCancelledLocked(cancelledID(r))
 		}
 		return nil
 	}
@@ -206,12 +222,18 @@ func (c *conn) admit(m jsonrpc.Message, b *batch) *rejection {
 	if c.phase != serving {
 		return invalid(codeServer, "the server is shutting down")
 	}
-	if _, used := c.calls[r.ID]; used {
+	if used := c.calls[r.ID]; used != nil {
+		if used.forgotten() {
+			return invalid(jsonrpc.CodeInvalidRequest, `"id" is that of a cancelled request whose handler still runs`)
+		}
 		// Not under its id: the client would take that for the answer to the
 		// request that is in flight.
 		return &rejection{code: jsonrpc.CodeInvalidRequest, reason: `"id" is that of a request in flight`}
 	}
 	backlog := c.backlog.Load()
+	if exceeds(len(c.calls)+1, c.opts.MaxInFlight) {
+		c.reclaimLocked()
+	}
 	if exceeds(len(c.calls)+1, c.opts.MaxInFlight) || exceeds(int(backlog), c.opts.MaxBacklog) {
 		if now := time.Now(); now.Sub(c.overloadedAt) >= overloadedEvery {
 			c.overloadedAt = now
@@ -219,18 +241,57 @@ func (c *conn) admit(m jsonrpc.Message, b *batch) *rejection {
 		}
 		return invalid(codeServer, "the server is busy: try again when earlier requests are answered and their answers are read")
 	}
-	c.calls[r.ID] = &call{request: r, batch: b}
+	c.admitted++
+	c.calls[r.ID] = &call{request: r, batch: b, number: c.admitted}
 	return nil
 }
 
-// forgetLocked stops waiting for the request that the client has cancelled: it
-// does not expect an answer (MCP, "Cancellation"). Those of a batch are still
-// needed to complete it.
-func (c *conn) forgetLocked(cancelled *jsonrpc.Request) {
-	id := cancelledID(cancelled)
-	if call := c.calls[id]; call != nil && call.batch == nil {
-		delete(c.calls, id)
+// clientCancelledLocked takes note that the client does not expect an answer
+// (MCP, "Cancellation"). It must not cancel its handshake, whose answer it
+// gets all the same.
+func (c *conn) clientCancelledLocked(id jsonrpc.ID) {
+	call := c.calls[id]
+	if call == nil || !call.cancelled.IsZero() || call.request.Method == wire.MethodInitialize {
+		return
+	}
+	call.cancelled = time.Now()
+	if call.forgotten() {
+		c.forgotten++
 		c.drainedLocked()
+	}
+}
+
+// removeLocked removes a call that has been answered.
+func (c *conn) removeLocked(id jsonrpc.ID) *call {
+	call := c.calls[id]
+	if call != nil && call.forgotten() {
+		c.forgotten--
+	}
+	delete(c.calls, id)
+	return call
+}
+
+// awaitedLocked counts the requests whose replies are waited for.
+func (c *conn) awaitedLocked() int { return len(c.calls) - c.forgotten + len(c.replying) }
+
+// reclaimAfter is how long a cancelled request may stay with the SDK without a
+// handler that runs.
+const reclaimAfter = time.Minute
+
+// reclaimLocked removes cancelled requests that the SDK will never answer,
+// because their results could not be encoded. They are not known by name, but
+// by number: more requests are held than handlers run.
+func (c *conn) reclaimLocked() {
+	if !c.served {
+		return
+	}
+	for id, call := range c.calls {
+		if c.forgotten <= len(c.handlers) {
+			return
+		}
+		if call.forgotten() && time.Since(call.cancelled) > reclaimAfter {
+			c.removeLocked(id)
+		}
 	}
 }
 
@@ -270,7 +331,7 @@ func (c *conn) rejectionReply(r *rejection) []byte {
 		// not answer somebody else's request.
 		if parsed, problem := decodeID(id); problem == "" {
 			c.mu.Lock()
-			if c.calls[parsed] != nil {
+			if used := c.calls[parsed]; used != nil && !used.forgotten() {
 				id = nil
 			}
 			c.mu.Unlock()
@@ -334,7 +395,8 @@ func (c *conn) writeRejections() {
 
 func (c *conn) count(s *Stats) {
 	c.mu.Lock()
-	s.InFlight = len(c.calls) + c.replying
+	s.InFlight = c.awaitedLocked()
+	s.Cancelled = c.forgotten
 	c.mu.Unlock()
 	s.Backlog = c.backlog.Load()
 	s.Rejected = c.rejected.Load()

@@ -46,7 +46,9 @@ type drainState struct {
 	handlers   map[*handler]struct{} // that Serve's middleware has seen
 	endErr     error                 // what Read returns; set before ended is closed
 	outputOver bool
-	abandoned  int // requests that had no reply when it was over
+	served     bool // by Serve, whose middleware fills handlers
+	abandoned  int  // requests that had no reply when it was over
+	left       []Request
 }
 
 // A stopKind is a reason to stop.
@@ -80,7 +82,7 @@ func (c *conn) stop(kind stopKind, cause error) {
 // drainLocked stops the intake.
 func (c *conn) drainLocked(kind stopKind, cause error) {
 	c.phase = draining
-	c.reporter.report(Draining{Cause: cause, InFlight: len(c.calls) + c.replying})
+	c.reporter.report(Draining{Cause: cause, InFlight: c.awaitedLocked()})
 	window := c.opts.StopWindow
 	if kind == stopEOF {
 		window = c.opts.EOFWindow
@@ -110,10 +112,12 @@ const methodListen = "subscriptions/listen"
 func (c *conn) cancelLocked(cause error) {
 	c.phase = cancelling
 	c.timer.Stop()
-	c.reporter.report(Cancelled{Cause: cause, InFlight: len(c.calls)})
+	c.reporter.report(Cancelled{Cause: cause, InFlight: c.awaitedLocked(), Requests: c.namesLocked()})
 	c.cancelHandlersLocked(cause)
-	for id := range c.calls {
-		c.injectCancelLocked(id, cause)
+	for id, call := range c.calls {
+		if !call.forgotten() {
+			c.injectCancelLocked(id, cause)
+		}
 	}
 	c.timer = time.AfterFunc(max(c.opts.Grace, 0), func() {
 		c.mu.Lock()
@@ -125,7 +129,7 @@ func (c *conn) cancelLocked(cause error) {
 // drainedLocked ends a drain when nothing is left to wait for.
 func (c *conn) drainedLocked() {
 	if (c.phase == draining || c.phase == cancelling) &&
-		len(c.calls) == 0 && c.replying == 0 && len(c.rejections) == 0 && !c.rejectionWriter {
+		c.awaitedLocked() == 0 && len(c.rejections) == 0 && !c.rejectionWriter {
 		c.endLocked(errOver)
 	}
 }
@@ -138,7 +142,7 @@ func (c *conn) endLocked(cause error) {
 		return
 	}
 	c.phase = over
-	c.abandoned = len(c.calls) + c.replying
+	c.abandoned, c.left = c.awaitedLocked(), c.namesLocked()
 	if c.timer != nil {
 		c.timer.Stop()
 	}

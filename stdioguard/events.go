@@ -2,6 +2,7 @@ package stdioguard
 
 import (
 	"log/slog"
+	"strconv"
 )
 
 // Late says that [Guard] was called after something had been written.
@@ -79,17 +80,43 @@ type Draining struct {
 	InFlight int
 }
 
+// A Request names a request in an event. Its arguments are not part of it.
+type Request struct {
+	// ID is the request's id as JSON.
+	ID string
+	// Method is what was called, Name which tool or prompt, if the method is
+	// tools/call or prompts/get. Each of the three is cut at 128 bytes.
+	Method, Name string
+}
+
+// String returns the method and the name, quoted, and the id.
+func (r Request) String() string {
+	s := strconv.Quote(r.Method)
+	if r.Name != "" {
+		s += " " + strconv.Quote(r.Name)
+	}
+	return s + " (id " + r.ID + ")"
+}
+
 // Cancelled says that the requests in flight were cancelled, with the cause
 // that their contexts have.
 type Cancelled struct {
 	Cause    error
 	InFlight int
+	// Requests are those of them that have waited longest, at most five.
+	Requests []Request
 }
 
 // Abandoned says that [Transport.Serve] has returned although handlers were
 // still running or replies still unread.
 type Abandoned struct {
+	// InFlight counts the requests without a reply. It is zero where only
+	// handlers are running whose replies nobody waits for: those of
+	// notifications and of requests that the client had cancelled.
 	InFlight int
+	// Requests are those that have waited longest, at most five. After the
+	// ones that InFlight counts come those that the client had cancelled.
+	Requests []Request
 }
 
 func (Late) EventName() string       { return "stdioguard.late" }
@@ -189,9 +216,17 @@ func (e Draining) LogValue() slog.Value {
 }
 
 func (e Cancelled) LogValue() slog.Value {
-	return slog.GroupValue(slog.Any("cause", e.Cause), slog.Int("in_flight", e.InFlight))
+	return slog.GroupValue(slog.Any("cause", e.Cause), slog.Int("in_flight", e.InFlight), requestsAttr(e.Requests))
 }
 
 func (e Abandoned) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("in_flight", e.InFlight))
+	return slog.GroupValue(slog.Int("in_flight", e.InFlight), requestsAttr(e.Requests))
+}
+
+func requestsAttr(requests []Request) slog.Attr {
+	texts := make([]string, len(requests))
+	for i, r := range requests {
+		texts[i] = r.String()
+	}
+	return slog.Any("requests", texts)
 }

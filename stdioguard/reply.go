@@ -40,17 +40,25 @@ func (c *conn) writeResponse(r *jsonrpc.Response) error {
 	// It leaves calls before it is written, because the client may use its id
 	// again as soon as it has read the reply; the drain waits until after.
 	c.mu.Lock()
-	answered := c.calls[r.ID]
+	answered := c.removeLocked(r.ID)
+	dropped := answered != nil && !answered.cancelled.IsZero()
+	if dropped && answered.batch == nil {
+		c.mu.Unlock()
+		return nil
+	}
 	if c.cause != nil && errors.Is(r.Error, context.Canceled) {
 		// The SDK's answer to a request that was cancelled before it began.
 		r = &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: codeServer, Message: c.cause.Error()}}
 	}
-	delete(c.calls, r.ID)
-	c.replying++
+	replied := answered
+	if replied == nil {
+		replied = &call{request: &jsonrpc.Request{ID: r.ID}}
+	}
+	c.replying[replied] = struct{}{}
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
-		c.replying--
+		delete(c.replying, replied)
 		c.drainedLocked()
 		c.mu.Unlock()
 	}()
@@ -62,6 +70,9 @@ func (c *conn) writeResponse(r *jsonrpc.Response) error {
 			c.learnRevision(r.Result)
 		}
 		if answered.batch != nil {
+			if dropped {
+				r = nil
+			}
 			return c.completeBatch(answered.batch, r, request)
 		}
 	}
@@ -119,10 +130,7 @@ func tooLargeResult(params json.RawMessage, size, limit int) (tool string, _ jso
 	if json.Unmarshal(params, &p) != nil {
 		return "", nil
 	}
-	tool = p.Name
-	if len(tool) > 128 {
-		tool = tool[:128]
-	}
+	tool = cut(p.Name)
 	failure := errors.Invalid("the result is %d bytes, and at most %d fit in one message", size, limit).
 		Next("ask for less: a smaller limit, a narrower filter, or one page at a time")
 	result, err := json.Marshal(failure.Result(&mcp.CallToolRequest{Params: &p}))

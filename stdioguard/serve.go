@@ -49,6 +49,9 @@ func (t *Transport) Serve(ctx context.Context, server *mcp.Server) error {
 		return err
 	}
 	c := t.conn
+	c.mu.Lock()
+	c.served = true
+	c.mu.Unlock()
 	finished := make(chan error, 1)
 	go func() { finished <- session.Wait() }()
 
@@ -81,7 +84,7 @@ func (c *conn) leave(finished <-chan error) error {
 	if c.abandoned > 0 && !c.outputOver {
 		wait = idleWait
 	}
-	n := c.abandoned
+	n, left := c.abandoned, c.left
 	c.mu.Unlock()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -90,7 +93,7 @@ func (c *conn) leave(finished <-chan error) error {
 		return outcome(err)
 	case <-timer.C:
 	}
-	c.reporter.report(Abandoned{InFlight: n})
+	c.reporter.report(Abandoned{InFlight: n, Requests: left})
 	if n == 0 {
 		return fmt.Errorf("stdioguard: %w: handlers whose replies nobody waits for are still running", ErrAbandoned)
 	}

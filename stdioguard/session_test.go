@@ -325,8 +325,10 @@ func TestBounds(t *testing.T) {
 		r := d.read()
 		require.Equal(t, "3", string(r.ID))
 		require.Equal(t, -32000, r.Error.Code)
-		// A request that the client has cancelled no longer counts.
+		// A request that the client has cancelled no longer counts when its
+		// handler has returned.
 		d.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		require.Eventually(t, func() bool { return transport.Stats().Cancelled == 0 }, time.Minute, time.Millisecond)
 		d.alive()
 		require.NoError(t, transport.Close())
 		_, found := find[stdioguard.Overloaded](seen)

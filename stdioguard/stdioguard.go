@@ -40,7 +40,15 @@ const (
 
 // ErrShutdown is in the chain of the cause ([context.Cause]) that handlers see
 // when they are cancelled because the session ends.
-var ErrShutdown = errors.New("the session is shutting down")
+//
+// It wraps [context.Canceled], so a handler that returns the cause of its
+// context is taken for one that was cancelled.
+var ErrShutdown error = shutdownError{}
+
+type shutdownError struct{}
+
+func (shutdownError) Error() string { return "the session is shutting down" }
+func (shutdownError) Unwrap() error { return context.Canceled }
 
 // ErrAbandoned is in the chain of what [Transport.Serve] returns when requests
 // were still running, or replies still unread, after everything that it waits
@@ -59,8 +67,10 @@ type Options struct {
 	// MaxMessage bounds a message to the client, in bytes, its line feed
 	// included. If zero, DefaultMaxMessage; or NoLimit.
 	MaxMessage int
-	// MaxInFlight bounds the requests that are being worked on. Further ones
-	// are answered with a "server is busy" error, code -32000. If zero,
+	// MaxInFlight bounds the requests that are being worked on: each counts
+	// from when it is read until its handler has returned, also if the client
+	// has cancelled it and the handler does not care. Further ones are
+	// answered with a "server is busy" error, code -32000. If zero,
 	// DefaultMaxInFlight; or NoLimit.
 	MaxInFlight int
 	// MaxBacklog bounds the bytes of results that wait until the client has

@@ -106,10 +106,12 @@ type Stats struct {
 	DroppedLines, DroppedBytes   int64
 	// Rejected counts the messages of the client's that were not passed on.
 	Rejected int64
-	// InFlight counts the requests without a reply, Backlog the bytes of
-	// results that wait until the client has read earlier ones.
-	InFlight int
-	Backlog  int64
+	// InFlight counts the requests whose replies are waited for, Cancelled
+	// those that the client has cancelled and whose handlers still run.
+	InFlight, Cancelled int
+	// Backlog counts the bytes of results that wait until the client has read
+	// earlier ones.
+	Backlog int64
 }
 
 // Stats returns the counts up to now.
