@@ -110,10 +110,12 @@ func TestCancelledRequestsAreNotAnswered(t *testing.T) {
 			}
 			_ = d.in.Close()
 		}()
+		var replies []string
 		for r := d.read(); r != nil; r = d.read() {
-			require.Fail(t, "a reply", r.raw)
+			replies = append(replies, r.raw)
 		}
 		require.NoError(t, <-served)
+		require.Empty(t, replies)
 	})
 	t.Run("in a batch", func(t *testing.T) {
 		d, _, _ := memory(t, &stdioguard.Options{Observer: new(events)})
