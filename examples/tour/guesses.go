@@ -41,7 +41,7 @@ type arguments = map[string]any
 
 var (
 	trees = arguments{"query": "trees"}
-	first = arguments{"paper_id": "p001"}
+	p001  = arguments{"paper_id": "p001"}
 )
 
 var nameGuesses = []guess{
@@ -54,20 +54,20 @@ var nameGuesses = []guess{
 	{tool: "serach_papers", args: trees, means: "search_papers"},
 	{tool: "find_papers", args: trees, means: "search_papers"},
 	{tool: "search_articles", args: trees, means: "search_papers"},
-	{tool: "fetch_paper", args: first, means: "get_paper"},
+	{tool: "fetch_paper", args: p001, means: "get_paper"},
 }
 
 var argumentGuesses = []guess{
 	{"search_papers", arguments{"question": "trees"}, "search_papers", trees},
 	{"search_papers", arguments{"search_term": "trees", "limit": "5"}, "search_papers", arguments{"query": "trees", "limit": 5}},
 	{"search_papers", arguments{"arguments": trees}, "search_papers", trees},
-	{"get_paper", arguments{"paperId": "p001"}, "get_paper", first},
-	{"get_paper", arguments{"id": "p001"}, "get_paper", first},
+	{"get_paper", arguments{"paperId": "p001"}, "get_paper", p001},
+	{"get_paper", arguments{"id": "p001"}, "get_paper", p001},
 	{"tag_paper", arguments{"paper_id": "p001", "tags": "read"}, "tag_paper", arguments{"paper_id": "p001", "tags": []string{"read"}}},
 }
 
 var wrongGuesses = []guess{
-	{tool: "delete_paper", args: first},
+	{tool: "delete_paper", args: p001},
 	{tool: "remove_note", args: arguments{"paper_id": "p001", "note_id": "n1", "confirm": true}},
 	{tool: "delete_note", args: arguments{"paper_id": "p001", "note_id": "n1", "confirm": "true"}},
 	{tool: "send_email", args: arguments{"to": "hana@example.org"}},
@@ -149,7 +149,7 @@ func guessedWrongly(t *tour, s *scene) error {
 			return err
 		}
 		r.head("the model calls", "without", "with", "the answer proposes")
-		var first []string // proposals to somebody who calls remove_note
+		var proposals []string // to somebody who calls remove_note
 		refusal := ""
 		for i, g := range wrongGuesses {
 			got := t.try(server, g)
@@ -161,7 +161,7 @@ func guessedWrongly(t *tour, s *scene) error {
 					proposed = m[1] + " as " + m[2]
 				}
 			case "remove_note":
-				first, refusal = got.facts().Suggestions, got.text()
+				proposals, refusal = got.facts().Suggestions, got.text()
 			}
 			done := "not run"
 			if !got.refused() {
@@ -169,9 +169,9 @@ func guessedWrongly(t *tour, s *scene) error {
 			}
 			r.row(got.refused() && strings.Contains(got.text(), "Next:"), call, bare[i].brief(), done, orElse(proposed, "nothing, for nothing is near"))
 		}
-		r.expect(len(first) > 0 && first[0] == "delete_note", "What deletes runs under its exact name only. It is proposed, and the model decides:")
+		r.expect(len(proposals) > 0 && proposals[0] == "delete_note", "What deletes runs under its exact name only. It is proposed, and the model decides:")
 		r.quote(refusal)
-		read, err := server.call(t.ctx, "get_paper", arguments{"paper_id": "p001"})
+		read, err := server.call(t.ctx, "get_paper", p001)
 		if err != nil {
 			return err
 		}
