@@ -44,7 +44,12 @@ type exactSchema struct{ json.RawMessage }
 var emptyInput = &jsonschema.Schema{Type: "object"}
 
 // Add registers a tool with a typed handler, as [mcp.AddTool] does, and says
-// what is wrong with it instead of panicking. The tool is copied.
+// what is wrong with it instead of panicking. The tool is copied, with its
+// schemas, annotations, icons and _meta; values inside _meta are not.
+//
+// Where the output schema is given and wants an array or an object, and the
+// handler's output has a nil slice or map, an empty one is sent. The output
+// itself is never changed, so a handler may return a pointer that it shares.
 //
 // The error may be left to [Registry.Err].
 func Add[In, Out any](r *Registry, tool *mcp.Tool, handler mcp.ToolHandlerFor[In, Out], opts ...ToolOption) error {
@@ -54,13 +59,12 @@ func Add[In, Out any](r *Registry, tool *mcp.Tool, handler mcp.ToolHandlerFor[In
 	} else if d.source != nil {
 		d.infer(reflect.TypeFor[In](), reflect.TypeFor[Out]())
 		source := d.source
-		fill := emptySlices(reflect.TypeFor[Out](), source.OutputSchema, d.inferredOut)
-		if fill != nil {
+		if places := emptySlices(reflect.TypeFor[Out](), source.OutputSchema, d.inferredOut); places != nil {
 			inner := handler
 			handler = func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 				res, out, err := inner(ctx, req, in)
 				if err == nil {
-					fill(reflect.ValueOf(&out).Elem())
+					places.fill(reflect.ValueOf(&out).Elem())
 				}
 				return res, out, err
 			}
@@ -71,8 +75,8 @@ func Add[In, Out any](r *Registry, tool *mcp.Tool, handler mcp.ToolHandlerFor[In
 }
 
 // AddRaw registers a tool with a handler that reads its arguments by itself,
-// as [mcp.Server.AddTool] does. The tool is copied. A tool without a schema
-// takes no arguments.
+// as [mcp.Server.AddTool] does. The tool is copied as in [Add]. A tool without
+// a schema takes no arguments.
 //
 // The error may be left to [Registry.Err].
 func AddRaw(r *Registry, tool *mcp.Tool, handler mcp.ToolHandler, opts ...ToolOption) error {
@@ -94,14 +98,13 @@ func define(tool *mcp.Tool) *definition {
 	if tool == nil {
 		return d
 	}
-	c := *tool
-	d.source, d.name = &c, c.Name
+	c := copyTool(tool)
+	d.source, d.name = c, c.Name
 	d.readOnly = isReadOnly(tool)
 	for _, s := range []*any{&c.InputSchema, &c.OutputSchema} {
 		exact, err := exactly(*s)
 		if err != nil {
 			d.problems = append(d.problems, err)
-			continue
 		}
 		*s = exact
 	}
@@ -111,7 +114,8 @@ func define(tool *mcp.Tool) *definition {
 func isReadOnly(t *mcp.Tool) bool { return t.Annotations != nil && t.Annotations.ReadOnlyHint }
 
 // exactly returns a schema in a form that the registry recognizes again: a
-// *jsonschema.Schema as it is, anything else as JSON.
+// *jsonschema.Schema as a copy, which an [mcp.SchemaCache] knows by its pointer,
+// anything else as JSON.
 func exactly(schema any) (any, error) {
 	switch s := schema.(type) {
 	case nil:
@@ -120,7 +124,11 @@ func exactly(schema any) (any, error) {
 		if s == nil {
 			return nil, errors.New("a schema is a nil pointer")
 		}
-		return s, nil
+		c, err := copySchema(s)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
 	default:
 		data, err := json.Marshal(s)
 		if err != nil {

@@ -88,7 +88,7 @@ type Registry struct {
 	taken    map[string]string // folded name -> the tool that it belongs to
 	disabled map[string]bool   // groups
 	readOnly bool
-	mistakes []error
+	mistakes []mistake
 	servers  map[weak.Pointer[mcp.Server]]struct{}
 	seq      int
 
@@ -189,10 +189,11 @@ func (r *Registry) enter(d *definition) error {
 	}
 	if err != nil {
 		err = fmt.Errorf("registry: tool %q: %w", d.name, err)
-		r.mistakes = append(r.mistakes, err)
+		r.blame(d.name, err)
 		r.state.Store(nil)
 		return err
 	}
+	r.forgive(d.name)
 	for _, name := range d.allNames() {
 		r.taken[fold(name)] = d.name
 	}
@@ -212,6 +213,9 @@ func (r *Registry) check(d *definition) error {
 	problems := d.problems
 	if err := checkName(d.name, r.opts.SpecNames); err != nil {
 		problems = append(problems, err)
+	}
+	if d.name == listChanged.Name {
+		problems = append(problems, errors.New("the name is reserved: the registry announces changed lists with it"))
 	}
 	if owner, ok := r.taken[fold(d.name)]; ok {
 		switch {
@@ -254,21 +258,9 @@ func try(register func()) (err error) {
 	return nil
 }
 
-// Err returns every mistake that was made in registering tools, or nil.
-//
-// A main need not look at what each [Add] returns; one look at Err before it
-// serves is enough. If it does not look at all, the mistakes show anyway: each
-// is observed as [RegistrationRefused], and tools/list answers with them until
-// they are mended. Only mistakes made after the first listing was served leave
-// the server's other tools alone.
-func (r *Registry) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return errors.Join(r.mistakes...)
-}
-
-// Remove takes tools off the registry and its servers. Names that are not
-// registered are ignored.
+// Remove takes tools off the registry and its servers, and forgets the mistakes
+// that were made under these names (see [Registry.Err]). Names that are not
+// registered are ignored otherwise.
 func (r *Registry) Remove(tools ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -282,6 +274,9 @@ func (r *Registry) Remove(tools ...string) {
 		}
 		return gone
 	})
+	for _, name := range tools {
+		r.forgive(name)
+	}
 	r.state.Store(nil)
 }
 

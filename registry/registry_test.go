@@ -8,12 +8,14 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"weak"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/steadymcp/steady/internal/mcptest"
@@ -191,6 +193,9 @@ func TestMistakes(t *testing.T) {
 		{"example that does not fit", func(r *registry.Registry) error {
 			return registry.Add(r, &mcp.Tool{Name: "x"}, search, registry.Example("", map[string]any{"tags": []string{"a"}}))
 		}, "example 1 does not fit"},
+		{"name that the registry uses itself", func(r *registry.Registry) error {
+			return registry.AddRaw(r, &mcp.Tool{Name: "steady_list_changed"}, raw)
+		}, "reserved"},
 		{"two groups", func(r *registry.Registry) error {
 			return registry.Add(r, &mcp.Tool{Name: "x"}, search, registry.Group("a"), registry.Group("b"))
 		}, "one group"},
@@ -236,6 +241,90 @@ func TestLateMistakeLeavesOthersAlone(t *testing.T) {
 	require.Error(t, registry.AddRaw(r, &mcp.Tool{Name: "A"}, raw))
 	require.Equal(t, []string{"a"}, listed(t, cs))
 	require.Error(t, r.Err())
+}
+
+// Mistakes are mended by registering under the refused name, or by removing it.
+func TestMistakesAreMended(t *testing.T) {
+	t.Parallel()
+	server := mcptest.Server()
+	r := registry.New(server, quiet())
+	cs := mcptest.Connect(t, server, "")
+	refused := func(want string) {
+		t.Helper()
+		_, err := cs.ListTools(t.Context(), nil)
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, r.Err(), want)
+	}
+
+	for range 3 {
+		require.Error(t, registry.AddRaw(r, &mcp.Tool{Name: "bad name"}, raw))
+	}
+	require.Equal(t, 1, strings.Count(r.Err().Error(), "bad name"), "the same mistake counts once")
+	require.Error(t, registry.AddRaw(r, &mcp.Tool{Name: "search", InputSchema: json.RawMessage(`{`)}, raw))
+	require.Error(t, registry.AddRaw(r, nil, raw))
+	addRaw(t, r, "bad_name")
+	refused(`"bad name"`) // another name: nobody can know that it is the same tool
+	r.Remove("bad name")
+	require.NotContains(t, r.Err().Error(), "bad name")
+	refused(`"search"`)
+	addRaw(t, r, "search")
+	refused("the tool is nil")
+	r.Remove("")
+	require.NoError(t, r.Err())
+	require.Equal(t, []string{"bad_name", "search"}, listed(t, cs))
+}
+
+func TestMistakesAreBounded(t *testing.T) {
+	t.Parallel()
+	r := registry.New(nil, quiet())
+	for i := range 1000 {
+		require.Error(t, registry.AddRaw(r, &mcp.Tool{Name: fmt.Sprint("bad name ", i)}, raw))
+	}
+	require.Equal(t, 100, strings.Count(r.Err().Error(), "bad name"))
+	require.ErrorContains(t, r.Err(), `"bad name 999"`)
+}
+
+// What the author changes after the registration changes nothing, and what the
+// registry does changes nothing of the author's.
+func TestToolIsCopied(t *testing.T) {
+	t.Parallel()
+	yes := true
+	limit := 3.0
+	schema := &jsonschema.Schema{
+		Type:       "object",
+		Properties: map[string]*jsonschema.Schema{"a": {Type: "integer", Enum: []any{1, map[string]any{"k": 1}}, Maximum: &limit}},
+		Required:   []string{"a"},
+	}
+	tool := &mcp.Tool{
+		Name: "f", InputSchema: schema, Meta: mcp.Meta{"k": 1},
+		Icons:       []mcp.Icon{{Source: "a.png", Sizes: []string{"48x48"}}},
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes},
+	}
+	r := registry.New(nil, quiet())
+	require.NoError(t, registry.AddRaw(r, tool, raw))
+	advertised := func() string {
+		server := mcptest.Server()
+		r.Install(server)
+		l, err := registry.ListingOf(t.Context(), server)
+		require.NoError(t, err)
+		res, err := mcptest.Connect(t, server, "").CallTool(t.Context(), &mcp.CallToolParams{Name: "f", Arguments: map[string]any{"a": 1}})
+		require.NoError(t, err)
+		return string(l.Tools[0]) + mcptest.Text(res)
+	}
+	before := advertised()
+	schema.Properties["a"].Enum[1].(map[string]any)["k"] = 2
+	schema.Properties["a"].Enum[0] = 2
+	schema.Properties["b"] = &jsonschema.Schema{}
+	schema.Required[0] = "b"
+	limit, yes = 0, false
+	tool.Meta["k"] = 2
+	tool.Icons[0].Sizes[0] = "1x1"
+	tool.Annotations.Title = "changed"
+	require.Equal(t, before, advertised())
+
+	loop := &jsonschema.Schema{Type: "object"}
+	loop.Properties = map[string]*jsonschema.Schema{"a": loop}
+	require.ErrorContains(t, registry.AddRaw(r, &mcp.Tool{Name: "g", InputSchema: loop}, raw), "contains itself")
 }
 
 func TestSpecNames(t *testing.T) {
@@ -378,4 +467,42 @@ func TestNilSlicesOfOutput(t *testing.T) {
 			require.JSONEq(t, `{"errors":[],"by_code":{},"inner":{"lines":[]},"null":null,"raw":null}`, string(got))
 		})
 	}
+}
+
+// A handler may return the same value every time. (Run with -race.)
+func TestSharedOutputIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Lines []int `json:"lines"`
+	}
+	type report struct {
+		Errors []string `json:"errors"`
+		Inner  inner    `json:"inner"`
+		Count  int      `json:"count"`
+	}
+	schema := json.RawMessage(`{"type":"object","properties":{"errors":{"type":"array"},"inner":{"type":"object","properties":{"lines":{"type":"array"}}},"count":{"type":"integer"}}}`)
+	shared := &report{Count: 3}
+	server := mcptest.Server()
+	r := registry.New(server, quiet())
+	require.NoError(t, registry.Add(r, &mcp.Tool{Name: "f", OutputSchema: schema}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, *report, error) {
+		return nil, shared, nil
+	}))
+	require.NoError(t, registry.Add(r, &mcp.Tool{Name: "none", OutputSchema: schema}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, *report, error) {
+		return &mcp.CallToolResult{IsError: true}, nil, nil
+	}))
+	cs := mcptest.Connect(t, server, "")
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "f"})
+			if assert.NoError(t, err) && assert.False(t, res.IsError, mcptest.Text(res)) {
+				got, _ := json.Marshal(res.StructuredContent)
+				assert.JSONEq(t, `{"errors":[],"inner":{"lines":[]},"count":3}`, string(got))
+			}
+		})
+	}
+	calls.Wait()
+	require.Equal(t, &report{Count: 3}, shared, "the handler's own value was changed")
+	_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "none"})
+	require.NoError(t, err, "no output at all")
 }

@@ -98,17 +98,6 @@ func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }
 
-// mistakesError is what tools/list answers while registrations are wrong.
-func mistakesError(mistakes []error) error {
-	var b strings.Builder
-	b.WriteString("tools were registered wrongly; see registry.Err")
-	for _, m := range mistakes[:min(len(mistakes), 10)] {
-		b.WriteString("\n")
-		b.WriteString(m.Error())
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: b.String()}
-}
-
 // everything is what a server lists, all pages of it.
 type everything struct {
 	first    *mcp.ListToolsResult
