@@ -14,6 +14,9 @@ type claim struct {
 	out io.WriteCloser
 	// pump is nil if descriptor 1 is a duplicate of standard error.
 	pump *pump
+	// shared says that standard error is diverted as well, because it is the
+	// client's stream.
+	shared bool
 	// undo gives standard input and output back.
 	undo []func() error
 }

@@ -32,7 +32,7 @@ func claimStdio(o *Options, report func(observe.Event)) (_ *claim, err error) {
 	same := stream && outStat.Dev == errStat.Dev && outStat.Ino == errStat.Ino
 	direct := o.Diversion == DivertDirect || o.Diversion == DivertAuto && !stream
 
-	c := new(claim)
+	c := &claim{shared: same}
 	defer func() {
 		if err != nil {
 			_ = c.restore()

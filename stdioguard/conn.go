@@ -60,6 +60,7 @@ type conn struct {
 	// revision is the protocol revision of a session with a handshake.
 	revision     string
 	overloadedAt time.Time
+	complaints   complaints
 
 	drainState
 }
@@ -320,7 +321,9 @@ func (c *conn) reject(r *rejection, size int64) {
 
 func (c *conn) reportRejection(r *rejection, size int64, answered bool) {
 	c.rejected.Add(1)
-	c.reporter.report(Rejected{Code: r.code, Reason: r.reason, Bytes: size, Answered: answered})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.complainLocked(Rejected{Code: r.code, Reason: r.reason, Bytes: size, Answered: answered})
 }
 
 // rejectionReply returns the error response for r, or nil if there is to be none.

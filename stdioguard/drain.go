@@ -146,6 +146,7 @@ func (c *conn) endLocked(cause error) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
+	c.sendComplaintLocked()
 	c.cancelHandlersLocked(cause)
 	if c.endErr == nil {
 		c.endErr = fmt.Errorf("%w: %w", io.EOF, cause)

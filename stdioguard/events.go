@@ -37,8 +37,13 @@ type Diverted struct {
 	Dropped int64
 }
 
-// Rejected says that a message of the client's was not passed on.
+// Rejected says that a message of the client's was not passed on. After the
+// first ten of a session it is sent at most every ten seconds, and when the
+// session ends, with what is known of the last one.
 type Rejected struct {
+	// Count is how many messages were rejected since the last event, this one
+	// included.
+	Count int64
 	// Code is that of the JSON-RPC error.
 	Code int64
 	// Reason is its text.
@@ -107,6 +112,13 @@ type Cancelled struct {
 	Requests []Request
 }
 
+// Missed says that events were left out, because the observer did not take them
+// as fast as they came, 16 of a kind can wait, or panicked.
+type Missed struct {
+	// Events counts what was left out since the last event, by name.
+	Events map[string]int
+}
+
 // Abandoned says that [Transport.Serve] has returned although handlers were
 // still running or replies still unread.
 type Abandoned struct {
@@ -128,6 +140,7 @@ func (Overloaded) EventName() string { return "stdioguard.overloaded" }
 func (Draining) EventName() string   { return "stdioguard.draining" }
 func (Cancelled) EventName() string  { return "stdioguard.cancelled" }
 func (Abandoned) EventName() string  { return "stdioguard.abandoned" }
+func (Missed) EventName() string     { return "stdioguard.missed" }
 
 // EventLevel is Warn where it is certain that the client gets the text, and
 // Info where something was written that may have gone elsewhere.
@@ -164,6 +177,9 @@ func (e Draining) EventLevel() slog.Level {
 // EventLevel is Warn.
 func (Cancelled) EventLevel() slog.Level { return slog.LevelWarn }
 
+// EventLevel is Warn.
+func (Missed) EventLevel() slog.Level { return slog.LevelWarn }
+
 // EventLevel is Error.
 func (Abandoned) EventLevel() slog.Level { return slog.LevelError }
 
@@ -190,6 +206,7 @@ func (e Diverted) LogValue() slog.Value {
 
 func (e Rejected) LogValue() slog.Value {
 	return slog.GroupValue(
+		slog.Int64("count", e.Count),
 		slog.Int64("code", e.Code),
 		slog.String("reason", e.Reason),
 		slog.Int64("bytes", e.Bytes),
@@ -221,6 +238,10 @@ func (e Cancelled) LogValue() slog.Value {
 
 func (e Abandoned) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("in_flight", e.InFlight), requestsAttr(e.Requests))
+}
+
+func (e Missed) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("events", e.Events))
 }
 
 func requestsAttr(requests []Request) slog.Attr {

@@ -37,6 +37,7 @@ type helper struct {
 	Diversion  stdioguard.Diversion
 	MaxBacklog int  `json:",omitempty"`
 	NullID     bool `json:",omitempty"` // NoNullID
+	Log        bool `json:",omitempty"` // events go where they go by default: to standard error
 	Report     bool `json:",omitempty"` // write events and Stats to the file in STDIOGUARD_TEST_REPORT
 }
 
@@ -79,6 +80,9 @@ func runHelper(config string) int {
 		MaxBacklog: h.MaxBacklog,
 		NoNullID:   h.NullID,
 		Observer:   report,
+	}
+	if h.Log {
+		opts.Observer = nil
 	}
 	guard, err := stdioguard.Guard(opts)
 	if err != nil {

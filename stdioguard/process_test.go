@@ -302,6 +302,23 @@ func TestSharedStandardError(t *testing.T) {
 	require.Contains(t, report, "stdioguard.misplaced")
 }
 
+// What the guard itself has to say in the end, of what a handler printed, is
+// not for the client either.
+func TestSharedStandardErrorUpToClose(t *testing.T) {
+	for range 5 {
+		cmd := helperCommand(t, helper{After: "fmt", Log: true})
+		call := (&driver{t: t}).tool("1", "write", script{Way: "fmt"})
+		cmd.Stdin = strings.NewReader(initialize(mcptest.Handshake) + "\n" + call + "\n")
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out // one pipe
+		require.NoError(t, cmd.Run())
+		require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
+		for line := range strings.Lines(out.String()) {
+			parseReply(t, []byte(line))
+		}
+	}
+}
+
 // Descriptors that are closed, or lead nowhere, when the process starts.
 func TestOddDescriptors(t *testing.T) {
 	shell := func(t *testing.T, redirect string) *process {

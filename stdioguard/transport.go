@@ -45,7 +45,7 @@ type Transport struct {
 
 func newTransport(opts *Options) *Transport {
 	t := &Transport{opts: opts.withDefaults()}
-	t.reporter = &reporter{observer: t.opts.Observer}
+	t.reporter = newReporter(t.opts.Observer)
 	return t
 }
 
@@ -68,7 +68,8 @@ func (t *Transport) Connect(context.Context) (mcp.Connection, error) {
 // Close ends the session if one is running, without waiting for it: Serve
 // waits. A guard's standard input and output are given back, and diverted text
 // that is on its way gets Settle to be written; what remains then is counted
-// as dropped. Close is idempotent.
+// as dropped. Events get Settle to be observed; none is reported after Close
+// has returned. Close is idempotent.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -84,6 +85,12 @@ func (t *Transport) Close() error {
 		err = c.Close()
 	}
 	if t.claim != nil {
+		if t.claim.shared {
+			// The last event may be logged to standard error, which must not
+			// be the client's stream again by then.
+			t.claim.settle(t.opts.Settle)
+			t.reporter.close(t.opts.Settle)
+		}
 		claims.Lock()
 		err = errors.Join(err, t.claim.restore())
 		claims.held = nil
@@ -92,7 +99,7 @@ func (t *Transport) Close() error {
 	} else if c == nil {
 		err = errors.Join(t.in.Close(), t.out.Close())
 	}
-	t.reporter.flush(t.opts.Settle)
+	t.reporter.close(t.opts.Settle)
 	return err
 }
 
