@@ -92,7 +92,34 @@ func (c *claim) redirectToStderr(out *os.File) error {
 		return err
 	}
 	defer stderr.Close()
+	if err := c.appendOnly(stderr); err != nil {
+		return err
+	}
 	return c.redirect(1, stderr, out)
+}
+
+// appendOnly makes every write to stderr one at its end, until restore, if it
+// is a regular file. Now that /dev/stdout is that file, somebody may open it
+// and write to it from a position of his own, or truncate it, and what is
+// written later must neither overwrite his text nor leave a hole.
+func (c *claim) appendOnly(stderr *os.File) error {
+	return control(stderr, func(fd int) error {
+		var s unix.Stat_t
+		if err := unix.Fstat(fd, &s); err != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
+			return err
+		}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+		if err != nil || flags&unix.O_APPEND != 0 {
+			return err
+		}
+		// The flag belongs to the open file, and so to descriptor 2 as well.
+		set := func(fd, flags int) error {
+			_, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags)
+			return err
+		}
+		c.undo = append(c.undo, func() error { return set(2, flags) })
+		return set(fd, flags|unix.O_APPEND)
+	})
 }
 
 // redirectToPump points descriptor 1 at a pump, and descriptor 2 as well if

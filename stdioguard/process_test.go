@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/steadymcp/steady/internal/mcptest"
 	"github.com/steadymcp/steady/stdioguard"
@@ -33,21 +34,21 @@ func wayNames() []string {
 // arrives on standard error. Pipe and file, pump and duplicate.
 func TestWaysOfWriting(t *testing.T) {
 	require.GreaterOrEqual(t, len(ways), 15)
-	check := func(t *testing.T, p *process, stderr func() string) {
+	check := func(t *testing.T, p *process, ways []string, stderr func() string) {
 		p.start(mcptest.Handshake)
-		for _, way := range wayNames() {
+		for _, way := range ways {
 			r := p.call("write", script{Way: way})
 			require.Equal(t, "written", r.text(), r.raw)
 		}
 		p.finish()
-		for _, way := range wayNames() {
+		for _, way := range ways {
 			require.Contains(t, stderr(), "stray "+way)
 		}
 	}
 	t.Run("to a pipe", func(t *testing.T) {
 		t.Parallel()
 		p := launch(t, helper{Report: true}, nil)
-		check(t, p, p.stderr.String)
+		check(t, p, wayNames(), p.stderr.String)
 		require.Contains(t, p.stderr.String(), "[stdout] stray fmt\n")
 		require.Contains(t, p.reported(), "stdioguard.diverted")
 		counted := p.counted()
@@ -57,14 +58,49 @@ func TestWaysOfWriting(t *testing.T) {
 	t.Run("to a file", func(t *testing.T) {
 		t.Parallel()
 		name, f := temporary(t)
-		check(t, launch(t, helper{}, f), func() string { return contents(t, name) })
+		// See TestReopenedFile for the rest.
+		ways := slices.DeleteFunc(wayNames(), func(way string) bool { return strings.HasPrefix(way, "reopened") })
+		check(t, launch(t, helper{}, f), ways, func() string { return contents(t, name) })
 		require.NotContains(t, contents(t, name), "[stdout]")
+	})
+	t.Run("to a file, with a pump", func(t *testing.T) {
+		t.Parallel()
+		name, f := temporary(t)
+		check(t, launch(t, helper{Diversion: stdioguard.DivertPump}, f), wayNames(), func() string { return contents(t, name) })
 	})
 }
 
+// Where standard error is a file, as in 2>log.txt, so is /dev/stdout. Opening
+// it to write from the beginning costs what is there, and nothing else: what
+// comes later is appended, to standard error as well, with no hole before it.
+func TestReopenedFile(t *testing.T) {
+	for way, want := range map[string]string{
+		"reopened, truncated":   "stray reopened, truncated\nstray syscall\nstray stderr\n",
+		"reopened, overwritten": "stray reopened, overwritten\nxxxx\nstray syscall\nstray stderr\n",
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			name, f := temporary(t)
+			_, err := f.WriteString(strings.Repeat("x", len("stray "+way)+1) + "xxxx\n")
+			require.NoError(t, err)
+			p := launch(t, helper{}, f)
+			p.start(mcptest.Handshake)
+			for _, way := range []string{way, "syscall", "stderr"} {
+				require.Equal(t, "written", p.call("write", script{Way: way}).text())
+			}
+			p.finish()
+			require.Equal(t, want, contents(t, name))
+			flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+			require.NoError(t, err)
+			require.Zero(t, flags&unix.O_APPEND, "not given back as it was")
+		})
+	}
+}
+
+// temporary opens a file as the shell does for 2>.
 func temporary(t *testing.T) (string, *os.File) {
 	t.Helper()
-	f, err := os.OpenFile(t.TempDir()+"/stderr", os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(t.TempDir()+"/stderr", os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f.Name(), f

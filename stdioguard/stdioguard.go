@@ -127,12 +127,18 @@ const (
 	// DivertPump sends diverted text through a pipe of the guard's own, from
 	// where it is copied to standard error, line by line with a prefix, as
 	// fast as that is read. What does not fit into 256 KiB is dropped and
-	// counted. Whoever prints never waits for standard error. Text that is
-	// still on its way when the process ends without Close is lost.
+	// counted. Whoever prints never waits for standard error, and nobody can
+	// truncate it by the name of /dev/stdout. Text that is still on its way
+	// when the process ends without Close is lost.
 	DivertPump
 	// DivertDirect makes descriptor 1 a duplicate of standard error. Nothing
 	// is lost, last words before a crash included; there is no prefix, no
 	// count and no event; and whoever prints waits for standard error.
+	//
+	// Where that is a regular file, /dev/stdout is that file: a program or a
+	// child that opens it by this name to truncate it, as os.WriteFile and the
+	// shell's > do, empties it. Writes to descriptors 1 and 2 go to its end
+	// (O_APPEND) until Close, and so survive.
 	DivertDirect
 )
 

@@ -79,6 +79,19 @@ var ways = map[string]func(line string) error{
 		_, err = f.WriteString(line + "\n")
 		return err
 	},
+	// As os.WriteFile("/dev/stdout", ...) and the shell's > /dev/stdout.
+	"reopened, truncated": func(line string) error {
+		return os.WriteFile("/dev/stdout", []byte(line+"\n"), 0o600)
+	},
+	"reopened, overwritten": func(line string) error {
+		f, err := os.OpenFile("/dev/stdout", os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString(line + "\n")
+		return err
+	},
 	"child": func(line string) error {
 		cmd := exec.Command("echo", line)
 		cmd.Stdout = os.Stdout
