@@ -71,7 +71,9 @@ func TestMissNamesTheFinder(t *testing.T) {
 	t.Parallel()
 	s, _ := notes(t, nil)
 	s.AddTool(&mcp.Tool{Name: "find_tools", Description: "Finds tools", InputSchema: &jsonschema.Schema{Type: "object"}, Annotations: readOnly},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil })
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
 	c := mcptest.Connect(t, s, "")
 	res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "zorkify"})
 	require.NoError(t, err)

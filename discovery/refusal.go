@@ -150,7 +150,7 @@ func (s *shape) sample(n *node, path string, bad map[string]problem, depth int) 
 			case sub == nil && failed:
 			case failed && p.sample != nil:
 				out.members = append(out.members, member{m.key, p.sample})
-			case failed || sub != nil && sub.check(m.value) == invalid:
+			case failed || sub != nil && (sub.check(m.value) == invalid || failedBelow(bad, at)):
 				if sub != nil && m.value.kind == 'o' && sub.types&typeObject != 0 && depth < 4 {
 					out.members = append(out.members, member{m.key, sub.sample(m.value, at, bad, depth+1)})
 				} else if sub != nil && slices.Contains(s.required, m.key) {
@@ -167,6 +167,16 @@ func (s *shape) sample(n *node, path string, bad map[string]problem, depth int) 
 		}
 	}
 	return out
+}
+
+// failedBelow reports whether something inside of the value at path is wrong.
+func failedBelow(bad map[string]problem, path string) bool {
+	for p := range bad {
+		if strings.HasPrefix(p, path+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // short keeps a long or a secret text out of the example.

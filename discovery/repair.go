@@ -114,7 +114,7 @@ func (r *repairer) repair(out repaired, c *compiled) repaired {
 	fixed := root.bytes()
 	again, err := parseJSON(fixed)
 	if err != nil || !c.valid(again) {
-		out.problems = []problem{{sent: "arguments that do not fit together", want: "what the tool's input schema asks for"}}
+		out.problems = []problem{{sent: "arguments that do not fit together", want: "what the tool's input schema asks for" + c.complaint(fixed)}}
 		return out
 	}
 	out.arguments, out.changes = fixed, r.changes
@@ -190,10 +190,12 @@ func (r *repairer) value(n *node, s *shape, path string, required bool) {
 				r.value(item, s.items, pointer(path, itoa(i)), true)
 			}
 		}
+		r.bounded(n, s, path)
 		return
 	}
 	if len(s.enum) == 0 && (s.types == 0 || s.types&typesOf(n) != 0) {
-		return // what is left to say, only the whole schema can
+		r.bounded(n, s, path) // what is left to say then, only the whole schema can
+		return
 	}
 	if s.union {
 		if s.types&typesOf(n) == 0 {
@@ -207,10 +209,19 @@ func (r *repairer) value(n *node, s *shape, path string, required bool) {
 		}
 		if n.kind == 'o' || n.kind == 'a' {
 			r.value(n, s, path, required)
+		} else {
+			r.bounded(n, s, path)
 		}
 		return
 	}
 	r.fail(n, s, path)
+}
+
+// bounded notes a value of the right type that breaks a bound.
+func (r *repairer) bounded(n *node, s *shape, path string) {
+	if want, nearest, broken := s.bounds.broken(n); broken {
+		r.problems = append(r.problems, problem{path: path, sent: sentValue(n, path), want: want, sample: nearest})
+	}
 }
 
 func (r *repairer) fail(n *node, s *shape, path string) {

@@ -39,6 +39,7 @@ type shape struct {
 	extra    *shape
 	items    *shape
 	enum     []*node
+	bounds   *bounds // nil if there are none
 	// constrained is a string that may not be just any text.
 	constrained bool
 	// plain is true if types, properties and enum are all that the schema asks
@@ -171,6 +172,7 @@ func (b *shaper) shape(s *jsonschema.Schema, depth int) *shape {
 		}
 	}
 	t.constrained = s.Format != "" || s.Pattern != "" || s.MinLength != nil || s.MaxLength != nil || len(t.enum) > 0
+	t.bounds = boundsOf(s)
 	t.plain = !t.constrainedBeyondTypes(s)
 	return t
 }
@@ -378,4 +380,19 @@ func (c *compiled) validates(raw []byte) bool {
 		return false
 	}
 	return c.resolved.Validate(v) == nil
+}
+
+// complaint is what the validator says about arguments that do not fit, in
+// parentheses, or nothing.
+func (c *compiled) complaint(raw []byte) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return ""
+	}
+	err := c.resolved.Validate(v)
+	if err == nil {
+		return ""
+	}
+	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "validating root: "), "\n", "; ")
+	return " (" + cut(text, 300) + ")"
 }
