@@ -15,7 +15,7 @@ func Public(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &public{err}
+	return &public{bounded(err)}
 }
 
 type public struct{ error }
@@ -56,7 +56,7 @@ func vouched(err error) bool {
 				return skip
 			}
 		}
-		if plainTypes[reflect.TypeOf(err)] {
+		if _, ok := err.(*interrupted); ok || plainTypes[reflect.TypeOf(err)] {
 			return descend
 		}
 		ok = false
@@ -99,18 +99,21 @@ const (
 	stop
 )
 
-// walk visits err's chain depth first. A chain that is deeper or wider than
-// any real one ends the walk with a visit to an error of a type that nobody
-// vouches for.
+// maxChain bounds how many errors of one chain are looked at. Unwrap methods are
+// anybody's: one that returns its own error makes a chain that does not end.
+const maxChain = 10_000
+
+// walk visits err's chain depth first. A chain of more than maxChain errors
+// ends the walk with a visit to an error of a type that nobody vouches for.
 func walk(err error, visit func(error) step) {
-	left := 1000
+	left := maxChain
 	var down func(error) bool
 	down = func(err error) bool {
 		if err == nil {
 			return true
 		}
 		if left--; left < 0 {
-			visit(endless{})
+			visit(tooMany)
 			return false
 		}
 		switch visit(err) {
@@ -134,6 +137,31 @@ func walk(err error, visit func(error) step) {
 	down(err)
 }
 
-type endless struct{}
+// bounded returns err, or what stands for it if its chain has more than
+// maxChain errors. Is and As do not return from a chain that does not end, so
+// every error that is not ours goes through here before it meets them, or
+// Translate, or an observer.
+func bounded(err error) error {
+	ends := true
+	walk(err, func(err error) step {
+		ends = ends && err != error(tooMany)
+		return descend
+	})
+	if ends {
+		return err
+	}
+	return &endless{err, explicit(err)}
+}
 
-func (endless) Error() string { return "the chain of errors does not end" }
+// endless is an error without its chain, of which only what is answered with
+// is kept.
+type endless struct {
+	err      error
+	explicit error // may be nil
+}
+
+// tooMany is what a walk visits in place of the errors beyond maxChain.
+var tooMany = &endless{err: stderrors.New("the chain of errors does not end")}
+
+func (e *endless) Error() string { return e.err.Error() }
+func (e *endless) Unwrap() error { return e.explicit }

@@ -7,14 +7,14 @@ import (
 
 // Bounds of what a log record holds, in bytes.
 const (
-	maxLogged = 16 << 10
+	maxLogged = maxText // an operator reads at least what a client does
 	maxStack  = 32 << 10
 	maxName   = 128
 )
 
 // Panicked is observed when a handler panicked and was answered all the same.
 type Panicked struct {
-	Method   string // the MCP method, or "" for a goroutine of [Go]
+	Method   string // the MCP method, or "" for a goroutine of [Go] that belongs to no call
 	Name     string // the tool or prompt, as the client named it, cut at 128 bytes
 	Incident string // the id that the client was given
 	Value    any    // what the handler panicked with; nil for runtime.Goexit
@@ -122,6 +122,7 @@ func private(err error) []slog.Attr {
 		return nil
 	}
 	attrs := []slog.Attr{slog.String("err", clean(err.Error(), maxLogged))}
+	err = bounded(err)
 	var f *Failure
 	if stderrors.As(err, &f) && f.Unwrap() != nil {
 		cause := f.Unwrap()

@@ -210,6 +210,7 @@ func (f *Failure) origin() *Failure {
 }
 
 func (f *Failure) blame(err error) {
+	err = bounded(err)
 	switch {
 	case err == nil:
 	case f.cause == nil:

@@ -13,8 +13,8 @@ import "context"
 //	}
 //
 // If fn panics, the panic is observed as a handler's would be, by the policy
-// of the [Shape] that ctx came through, and arrives as an error
-// whose text is "internal error" and the incident id; a handler that returns
+// of the [Shape] that ctx came through and with the method and name of the
+// call, and arrives as an error whose text is "internal error" and the incident id; a handler that returns
 // it is answered with the same id. An error that fn returns is only sent. Like
 // every channel's, the value can be received once.
 //
@@ -27,8 +27,8 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 		returned := false
 		defer func() {
 			if !returned {
-				p, _ := policyOf(ctx)
-				err = p.caught(ctx, call{}, recover())
+				p, at, _ := entered(ctx)
+				err = p.caught(ctx, at, recover())
 			}
 			done <- err
 			close(done)

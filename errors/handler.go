@@ -14,8 +14,7 @@ import (
 // Options and leaves to it what it would do anyway, so that both may be used.
 func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
-		p, installed := policyOf(ctx)
-		at := call{method: wire.MethodCallTool, req: req, inner: installed}
+		ctx, p, at := enter(ctx, defaultPolicy, wire.MethodCallTool, req)
 		returned := false
 		defer func() {
 			if !returned {
@@ -46,8 +45,7 @@ func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 func HandlerFor[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	untyped := reflect.TypeFor[Out]() == reflect.TypeFor[any]()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
-		p, installed := policyOf(ctx)
-		at := call{method: wire.MethodCallTool, req: req, inner: installed}
+		ctx, p, at := enter(ctx, defaultPolicy, wire.MethodCallTool, req)
 		var a *answer
 		returned := false
 		defer func() {
@@ -97,12 +95,12 @@ func (p *policy) typed(ctx context.Context, at call, res *mcp.CallToolResult, ou
 			return nil, a // beside a result the SDK would send the output too
 		}
 	}
-	tidy, err := tidyTool(res)
-	if err == nil && res.Content == nil && len(tidy.Content) == 0 {
+	fit, err := tidyTool(res)
+	if err == nil && res.Content == nil && len(fit.Content) == 0 {
 		// The SDK fills content that is nil with the output as text.
-		c := *tidy
+		c := *fit
 		c.Content = nil
-		tidy = &c
+		fit = &c
 	}
-	return tidy, err
+	return fit, err
 }

@@ -75,15 +75,45 @@ func newPolicy(opts *Options) *policy {
 	return &policy{opts.Show, opts.Translate, observe.Or(opts.Observer)}
 }
 
-// policyKey is the context key of the outermost policy on a call's way: inner
-// ones yield to it, so that whoever installed the outermost decides.
-type policyKey struct{}
+// inCall is the context of a call: it knows the outermost policy on the call's
+// way and what is called, for [Go] and [Answer]. Inner policies yield to the
+// outermost, so that whoever installed that one decides.
+type inCall struct {
+	context.Context
+	policy *policy
+	at     call
+}
 
-func policyOf(ctx context.Context) (p *policy, installed bool) {
-	if p, ok := ctx.Value(policyKey{}).(*policy); ok {
-		return p, true
+type inCallKey struct{}
+
+func (c *inCall) Value(key any) any {
+	if key == (inCallKey{}) {
+		return c
 	}
-	return defaultPolicy, false
+	return c.Context.Value(key)
+}
+
+// enter returns the context for a call of method, and the policy and call that
+// its outcome goes by. own is the policy if there is none further out.
+func enter(ctx context.Context, own *policy, method string, req mcp.Request) (context.Context, *policy, call) {
+	at := call{method: method, req: req}
+	outer, inner := ctx.Value(inCallKey{}).(*inCall)
+	if !inner {
+		return &inCall{ctx, own, at}, own, at
+	}
+	at.inner = true
+	if outer.at.method != method || outer.at.req != req { // one call that makes another
+		ctx = &inCall{ctx, outer.policy, at}
+	}
+	return ctx, outer.policy, at
+}
+
+// entered returns the policy and the call that ctx came through, if any.
+func entered(ctx context.Context) (p *policy, at call, ok bool) {
+	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
+		return c.policy, c.at, true
+	}
+	return defaultPolicy, call{}, false
 }
 
 // An answer is an error that has been through a policy. It holds what the
@@ -112,6 +142,7 @@ func (a *answer) incident() string {
 // answer decides what err, which is not nil, becomes, and observes it. It does
 // neither for an error that has been through p before.
 func (p *policy) answer(ctx context.Context, at call, err error) *answer {
+	err = bounded(err)
 	if at.arguments != nil {
 		if f := argumentFailure(at.arguments, err); f != nil {
 			return p.failure(ctx, at, f, err)
@@ -120,7 +151,7 @@ func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 	shown := err // what decides about the answer
 	marked := explicit(err)
 	if marked == nil && p.translate != nil {
-		if t := p.translate(err); t != nil {
+		if t := bounded(p.translate(err)); t != nil {
 			shown, marked = t, explicit(t)
 			err = &translated{t, err}
 		}
@@ -140,6 +171,12 @@ func (p *policy) answer(ctx context.Context, at call, err error) *answer {
 		return p.failure(ctx, at, Fail(m, "%s", strings.ReplaceAll(string(m), "_", " ")), err)
 	case *jsonrpc.Error:
 		return p.protocolError(ctx, at, m, err)
+	}
+	if done := interruption(ctx, shown); done != shown {
+		if shown == err {
+			err = done
+		}
+		shown = done
 	}
 	if f := timeoutFailure(ctx, shown, p.show); f != nil {
 		return p.failure(ctx, at, f, err)
@@ -167,6 +204,7 @@ func (p *policy) failure(ctx context.Context, at call, f *Failure, err error) *a
 }
 
 func (p *policy) hidden(ctx context.Context, at call, err error) *answer {
+	err = bounded(err)
 	a := internal(newIncident(), err)
 	p.observe(ctx, Hidden{Method: at.method, Name: at.name(), Incident: a.incident(), Err: err})
 	return a
@@ -190,18 +228,18 @@ func (p *policy) protocolError(ctx context.Context, at call, e *jsonrpc.Error, e
 		text = err.Error()
 	}
 	p.observe(ctx, Failed{Method: at.method, Name: at.name(), Err: err})
-	return &answer{text: text, protocol: tidy(e, text), err: err, by: p}
+	return &answer{text: text, protocol: sendable(e, text), err: err, by: p}
 }
 
 // maxMessage bounds the message of a JSON-RPC error, which JSON-RPC wants to
 // be one concise sentence, in bytes.
 const maxMessage = 4 << 10
 
-// tidy returns e with text as its message, fit for the wire: e itself if
+// sendable returns e with text as its message, fit for the wire: e itself if
 // nothing has to change. Code 0 is what the SDK makes of an error without a
 // code. Data that is not JSON would end the session, because the reply could
 // not be encoded; it is kept as a JSON string.
-func tidy(e *jsonrpc.Error, text string) *jsonrpc.Error {
+func sendable(e *jsonrpc.Error, text string) *jsonrpc.Error {
 	c := *e
 	c.Message = clean(text, maxMessage)
 	if c.Code == 0 {
@@ -232,7 +270,7 @@ func (p *policy) caught(ctx context.Context, at call, value any) *answer {
 		a.facts["incident"] = incident
 		return a
 	case *jsonrpc.Error:
-		return &answer{text: m.Message, protocol: tidy(m, m.Message), err: m}
+		return &answer{text: m.Message, protocol: sendable(m, m.Message), err: m}
 	}
 	return internal(incident, stderrors.New("panic: "+describe(value)))
 }
@@ -278,7 +316,7 @@ func (p *policy) text(err error) (string, bool) {
 		return err.Error(), true
 	}
 	var marked *public
-	if stderrors.As(err, &marked) {
+	if stderrors.As(bounded(err), &marked) {
 		return marked.Error(), true
 	}
 	return "", false
@@ -286,6 +324,7 @@ func (p *policy) text(err error) (string, bool) {
 
 // publicText is the text of err that the default policy shows.
 func publicText(err error) string {
+	err = bounded(err)
 	if m := explicit(err); m != nil {
 		return strings.TrimSuffix(m.Error(), ".")
 	}
@@ -301,6 +340,23 @@ type translated struct{ public, private error }
 
 func (t *translated) Error() string   { return t.private.Error() }
 func (t *translated) Unwrap() []error { return []error{t.public, t.private} }
+
+// interruption returns err if it says that ctx is done, whatever its words: with
+// context.Cause(ctx) that may be any error. What Is finds in it then includes
+// ctx.Err().
+func interruption(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause == nil || !stderrors.Is(err, cause) || stderrors.Is(err, ctx.Err()) {
+		return err
+	}
+	return &interrupted{err, ctx.Err()}
+}
+
+// interrupted is an error of the cause that a context was cancelled with.
+type interrupted struct{ err, done error }
+
+func (i *interrupted) Error() string   { return i.err.Error() }
+func (i *interrupted) Unwrap() []error { return []error{i.err, i.done} }
 
 // timeoutFailure returns what a deadline or a cancellation becomes, and nil for
 // any other error. A Failure that the context was cancelled with says better
@@ -325,7 +381,7 @@ func timeoutFailure(ctx context.Context, err error, show Visibility) *Failure {
 	return f.Next("check whether it took effect before calling again")
 }
 
-func isCanceled(err error) bool { return stderrors.Is(err, context.Canceled) }
+func isCanceled(err error) bool { return stderrors.Is(bounded(err), context.Canceled) }
 
 // A call is what an answer depends on beside the error.
 type call struct {

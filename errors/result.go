@@ -60,7 +60,7 @@ func Answer(ctx context.Context, req *mcp.CallToolRequest, err error) (*mcp.Call
 	if err == nil {
 		return nil, nil
 	}
-	p, installed := policyOf(ctx)
+	p, _, installed := entered(ctx)
 	at := call{method: wire.MethodCallTool, req: req, inner: installed}
 	return p.answer(ctx, at, err).tool(at, wire.NewToolResult(req))
 }

@@ -13,27 +13,52 @@ const mask = "***"
 // and invalid UTF-8 are dropped, and what is longer than limit bytes is cut
 // with a mark. Its cost is linear in limit, whatever the text's length.
 func clean(text string, limit int) string {
-	cut := false
-	if window := 2 * limit; len(text) > window {
-		// A credential that the window cuts in two would not be recognized, so
-		// the last word goes.
-		cut = true
-		text = text[:window]
-		text = text[:strings.LastIndexAny(text, " \t\n")+1]
+	cut := len(text) > 2*limit
+	if cut {
+		text = text[:runeBefore(text, 2*limit)]
 	}
-	text = scrub(printable(text))
+	text = printable(text)
+	shown := len(text)
+	if cut {
+		// A credential that the cut goes through may not be recognized. So the
+		// last word only helps to recognize what is before it, or the end of that
+		// word if it is a long one.
+		word := strings.LastIndexAny(text, blanks) + 1
+		shown = max(word, runeBefore(text, len(text)-min(limit, 4<<10)))
+		if n := strings.LastIndex(text[word:], "://"); n >= 0 {
+			rest := text[word+n+3:]
+			authority, _, whole := cutAny(rest, "/?#")
+			if strings.IndexByte(rest, '@') < 0 && !(whole && isHostPort(authority)) {
+				shown = min(shown, word+n+3) // userinfo that is longer than what was kept
+			}
+		}
+	}
+	text = masked(text, credentials(text), shown)
 	if len(text) > limit {
 		cut = true
-		n := limit
-		for n > 0 && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		text = text[:n]
+		text = text[:runeBefore(text, limit)]
 	}
 	if cut {
 		text += "… (cut)"
 	}
 	return text
+}
+
+// cutAny is strings.Cut at the first of chars.
+func cutAny(text, chars string) (before, after string, found bool) {
+	if i := strings.IndexAny(text, chars); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return text, "", false
+}
+
+// runeBefore returns where the rune that byte n of text belongs to begins.
+func runeBefore(text string, n int) int {
+	n = min(max(n, 0), len(text))
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
 }
 
 // printable drops what a terminal or a strict decoder would stumble over.
@@ -63,19 +88,30 @@ type span struct{ start, end int }
 // Each search passes over the text once. What cannot be told from prose is
 // masked where that costs a reader little and left where it would cost the
 // message.
-func scrub(text string) string {
+func scrub(text string) string { return masked(text, credentials(text), len(text)) }
+
+// credentials returns where in text credentials are.
+func credentials(text string) []span {
 	var spans []span
 	spans = userinfo(text, spans)
 	spans = mysqlDSN(text, spans)
 	spans = settings(text, spans)
-	spans = privateKeys(text, spans)
+	return privateKeys(text, spans)
+}
+
+// masked returns the first n bytes of text with the spans masked, the one that
+// reaches beyond them too.
+func masked(text string, spans []span, n int) string {
 	if len(spans) == 0 {
-		return text
+		return text[:n]
 	}
 	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
 	var b strings.Builder
 	pos := 0
 	for _, s := range spans {
+		if s.start >= n {
+			break
+		}
 		if s.end <= pos {
 			continue // inside the one before
 		}
@@ -85,7 +121,9 @@ func scrub(text string) string {
 		}
 		pos = s.end
 	}
-	b.WriteString(text[pos:])
+	if pos < n {
+		b.WriteString(text[pos:n])
+	}
 	return b.String()
 }
 

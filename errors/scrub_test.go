@@ -83,7 +83,19 @@ func TestCleanBounds(t *testing.T) {
 	require.NotContains(t, clean(text, 300), "s3cret")
 	require.Equal(t, "ab… (cut)", clean("abc", 2))
 	require.Equal(t, "a… (cut)", clean("aäb", 2))
-	require.Equal(t, "… (cut)", clean(strings.Repeat("a", 10), 2))
+	require.Equal(t, "aa… (cut)", clean(strings.Repeat("a", 10), 2))
+	// A text without blanks is cut and not dropped, on a rune, and the mask of a
+	// credential at the cut stays whole.
+	require.Equal(t, strings.Repeat("ä", 50)+"… (cut)", clean(strings.Repeat("ä", 5000), 101))
+	require.Equal(t, strings.Repeat("x", 90)+"&token=***… (cut)", clean(strings.Repeat("x", 90)+"&token="+strings.Repeat("s3cret", 100), 100))
+	require.Equal(t, "***… (cut)", clean("eyJ"+strings.Repeat("s3cret", 100), 100))
+	require.NotContains(t, clean(strings.Repeat("x", 90)+strings.Repeat("-----BEGIN PRIVATE KEY-----s3cret", 100), 100), "s3cret")
+	// What masking shortens makes no room for the end of the window.
+	require.NotContains(t, clean("eyJ"+strings.Repeat("x", 120)+" y://app:"+strings.Repeat("s3cret", 100)+"@db", 100), "s3cret")
+	for _, blob := range []string{strings.Repeat("A", 1<<20), strings.Repeat(`{"a":1},`, 1<<17), strings.Repeat("ü", 1<<19)} {
+		require.GreaterOrEqual(t, len(clean(blob, maxText)), maxText)
+		require.GreaterOrEqual(t, len(clean(blob, maxLogged)), maxText, "the log holds at least as much")
+	}
 }
 
 // Texts that a search which starts over at every match never gets through: a

@@ -23,12 +23,7 @@ func Shape(opts *Options) mcp.Middleware {
 	own := newPolicy(opts)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-			p, installed := policyOf(ctx)
-			if !installed {
-				p = own
-				ctx = context.WithValue(ctx, policyKey{}, p)
-			}
-			at := call{method: method, req: req, inner: installed}
+			ctx, p, at := enter(ctx, own, method, req)
 			returned := false
 			defer func() {
 				if !returned {
@@ -56,21 +51,21 @@ func (p *policy) shape(ctx context.Context, at call, res mcp.Result, err error) 
 		return lift(p.tool(ctx, at, r))
 	case *mcp.GetPromptResult:
 		if r != nil {
-			return p.tidied(ctx, at)(tidyPrompt(r))
+			return p.passed(ctx, at)(tidyPrompt(r))
 		}
 	case *mcp.ReadResourceResult:
 		if r != nil {
-			return p.tidied(ctx, at)(tidyResource(r))
+			return p.passed(ctx, at)(tidyResource(r))
 		}
 	case *mcp.CompleteResult:
 		if r == nil {
 			p.observe(ctx, NilResult{Method: at.method})
 			r = &mcp.CompleteResult{}
 		}
-		return p.tidied(ctx, at)(tidyCompletion(r))
+		return p.passed(ctx, at)(tidyCompletion(r))
 	default:
 		if !isNil(res) {
-			return p.tidied(ctx, at)(tidyOther(res))
+			return p.passed(ctx, at)(tidyOther(res))
 		}
 		if at.tool() != nil {
 			return lift(p.tool(ctx, at, nil))
@@ -82,9 +77,9 @@ func (p *policy) shape(ctx context.Context, at call, res mcp.Result, err error) 
 	return p.hidden(ctx, at, &malformed{"result", New("the handler returned neither a result nor an error")}).reply(at)
 }
 
-// tidied returns a function that passes on a result, or the answer to one that
+// passed returns a function that passes on a result, or the answer to one that
 // no client can be given.
-func (p *policy) tidied(ctx context.Context, at call) func(mcp.Result, error) (mcp.Result, error) {
+func (p *policy) passed(ctx context.Context, at call) func(mcp.Result, error) (mcp.Result, error) {
 	return func(res mcp.Result, err error) (mcp.Result, error) {
 		if err != nil {
 			return p.hidden(ctx, at, err).reply(at)
@@ -107,16 +102,16 @@ func (p *policy) tool(ctx context.Context, at call, r *mcp.CallToolResult) (*mcp
 			return nil, err
 		}
 	}
-	tidy, err := tidyTool(r)
+	fit, err := tidyTool(r)
 	if err != nil {
 		return p.hidden(ctx, at, err).tool(at, wire.NewToolResult(at.tool()))
 	}
-	return tidy, nil
+	return fit, nil
 }
 
 // failed returns what a client gets for a result with isError.
 func (p *policy) failed(ctx context.Context, at call, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
-	err := r.GetError()
+	err := bounded(r.GetError())
 	if err == nil {
 		return authored(r), nil
 	}
