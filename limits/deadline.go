@@ -6,15 +6,24 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/errors"
 )
 
-// errDeadline is the cause with which a call's context ends when the deadline
-// was ours and not the client's.
-var errDeadline = errors.New("limits: the deadline of the call has passed")
+// A passed is the cause with which a call's context ends when its deadline was
+// that of a limiter and not the client's. Each call has one of its own, so that
+// a limiter inside of another knows whose deadline has passed.
+type passed struct{ after time.Duration }
+
+func (p *passed) Error() string {
+	return fmt.Sprintf("limits: the call's deadline of %s has passed", p.after)
+}
+
+// Is makes the cause one of the timeouts that everybody looks for.
+func (p *passed) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // late counts the handlers that still run although their call was answered.
 type late struct {
@@ -65,7 +74,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 //
 // The handler runs in a goroutine of its own, whose panics errors.Go turns into
 // the same answer that package errors gives anywhere else.
-func await[R any](l *Limiter, ctx context.Context, tool string, deadline time.Duration, leave func(), run func(context.Context) (R, error)) (R, error) {
+func await[R any](l *Limiter, ctx context.Context, tool string, deadline *passed, leave func(), run func(context.Context) (R, error)) (R, error) {
 	var zero, result R
 	start := time.Now()
 	done := errors.Go(ctx, func(ctx context.Context) (err error) {
@@ -81,7 +90,7 @@ func await[R any](l *Limiter, ctx context.Context, tool string, deadline time.Du
 
 	// The deadline has passed or the client has left. A handler that heeds its
 	// context gets a moment to return what it has.
-	ours := context.Cause(ctx) == errDeadline
+	ours := context.Cause(ctx) == error(deadline)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -100,8 +109,8 @@ func await[R any](l *Limiter, ctx context.Context, tool string, deadline time.Du
 	if !ours {
 		return zero, ctx.Err()
 	}
-	l.opts.Observer.Observe(ctx, Overran{Tool: tool, Deadline: deadline})
-	return zero, errors.Timeout("%s did not finish within %s and was cancelled", quote(tool), deadline).
+	l.opts.Observer.Observe(ctx, Overran{Tool: tool, Deadline: deadline.after})
+	return zero, errors.Timeout("%s did not finish within %s and was cancelled", quote(tool), deadline.after).
 		Because("that is this server's limit for one call; part of the work may have been done").
 		Next("check what was done before calling again, and ask for less at once").
 		DoNotRetry()
@@ -120,8 +129,9 @@ const grace = 250 * time.Millisecond
 // quote shows a name that a peer chose.
 func quote(name string) string {
 	const most = 80
-	if r := []rune(name); len(r) > most {
-		name = string(r[:most]) + "…"
+	short := name[:min(len(name), most*utf8.UTFMax)] // no more work than that
+	if r := []rune(short); len(r) > most || len(short) < len(name) {
+		return strconv.Quote(string(r[:min(len(r), most)]) + "…")
 	}
 	return strconv.Quote(name)
 }

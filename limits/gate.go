@@ -3,6 +3,7 @@ package limits
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -23,8 +24,9 @@ type gate struct {
 	mu      sync.Mutex
 	total   int
 	callers map[string]int
-	tools   map[string]int
-	line    list.List // of *waiter
+	tools   map[string]int // those of perTool only
+	line    list.List      // of *waiter
+	waiting map[string]int // callers, and "tool:"+name for those of perTool
 }
 
 type waiter struct {
@@ -35,7 +37,7 @@ type waiter struct {
 func newGate(o *Options) *gate {
 	g := &gate{
 		running: o.Running, perCaller: o.PerCaller, queue: o.Queue,
-		perTool: map[string]int{}, callers: map[string]int{}, tools: map[string]int{},
+		perTool: map[string]int{}, callers: map[string]int{}, tools: map[string]int{}, waiting: map[string]int{},
 	}
 	for name, limit := range o.Tools {
 		if limit.Running > 0 {
@@ -45,13 +47,24 @@ func newGate(o *Options) *gate {
 	return g
 }
 
+// full says which bound keeps a call from running now, "" if none does. The
+// caller of full holds g.mu.
+func (g *gate) full(caller, tool string) string {
+	if most, ok := g.perTool[tool]; ok && g.tools[tool] >= most {
+		return fmt.Sprintf("%d calls of this tool are running, which is all it may have at once", most)
+	}
+	if g.perCaller > 0 && g.callers[caller] >= g.perCaller {
+		return fmt.Sprintf("%d calls of this caller are running, which is all it may have at once", g.perCaller)
+	}
+	if g.running > 0 && g.total >= g.running {
+		return fmt.Sprintf("%d calls are running, which is all the server takes on at once", g.running)
+	}
+	return ""
+}
+
 // admit takes a place if there is one. The caller holds g.mu.
 func (g *gate) admit(caller, tool string) bool {
-	if g.running > 0 && g.total >= g.running ||
-		g.perCaller > 0 && g.callers[caller] >= g.perCaller {
-		return false
-	}
-	if most, ok := g.perTool[tool]; ok && g.tools[tool] >= most {
+	if g.full(caller, tool) != "" {
 		return false
 	}
 	g.total++
@@ -60,6 +73,36 @@ func (g *gate) admit(caller, tool string) bool {
 		g.tools[tool]++
 	}
 	return true
+}
+
+// queued puts a call in line, unless the line is full or holds as many of this
+// caller's or this tool's as one of them may have there: a quarter, so that
+// nobody can keep the others out. The caller of queued holds g.mu.
+func (g *gate) queued(caller, tool string) *list.Element {
+	share := max(g.queue/4, 1)
+	if g.line.Len() >= g.queue || g.waiting[caller] >= share || g.waiting["tool:"+tool] >= share {
+		return nil
+	}
+	g.wait(caller, tool, 1)
+	return g.line.PushBack(&waiter{caller, tool, make(chan struct{})})
+}
+
+func (g *gate) wait(caller, tool string, n int) {
+	keys := []string{caller}
+	if _, ok := g.perTool[tool]; ok {
+		keys = append(keys, "tool:"+tool)
+	}
+	for _, k := range keys {
+		if g.waiting[k] += n; g.waiting[k] == 0 {
+			delete(g.waiting, k)
+		}
+	}
+}
+
+// unqueue takes a waiter out of the line. The caller holds g.mu.
+func (g *gate) unqueue(place *list.Element) {
+	w := g.line.Remove(place).(*waiter)
+	g.wait(w.caller, w.tool, -1)
 }
 
 // leave gives a place back and admits those in line whom that lets in.
@@ -76,7 +119,7 @@ func (g *gate) leave(caller, tool string) {
 	for e := g.line.Front(); e != nil; {
 		next := e.Next()
 		if w := e.Value.(*waiter); g.admit(w.caller, w.tool) {
-			g.line.Remove(e)
+			g.unqueue(e)
 			close(w.admitted)
 		}
 		e = next
@@ -84,8 +127,9 @@ func (g *gate) leave(caller, tool string) {
 }
 
 // enter waits for a place and returns how to give it back, or the failure that
-// says why there is none.
-func (l *Limiter) enter(ctx context.Context, caller, tool string) (leave func(), err error) {
+// says why there is none. deadline is the cause with which ctx ends when the
+// call's own deadline passes.
+func (l *Limiter) enter(ctx context.Context, caller, tool string, deadline error) (leave func(), err error) {
 	g := l.gate
 	leave = func() { g.leave(caller, tool) }
 
@@ -94,14 +138,14 @@ func (l *Limiter) enter(ctx context.Context, caller, tool string) (leave func(),
 		g.mu.Unlock()
 		return leave, nil
 	}
-	if g.line.Len() >= g.queue {
-		g.mu.Unlock()
-		l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "queue full"})
-		return nil, busy(tool).Because("the server runs as many calls as it can and the queue is full")
-	}
-	w := &waiter{caller, tool, make(chan struct{})}
-	place := g.line.PushBack(w)
+	reason := g.full(caller, tool)
+	place := g.queued(caller, tool)
 	g.mu.Unlock()
+	if place == nil {
+		l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "queue full"})
+		return nil, busy(tool).Because("%s, and no more may wait", reason)
+	}
+	admitted := place.Value.(*waiter).admitted
 
 	var patience <-chan time.Time
 	if l.opts.Wait > 0 {
@@ -110,31 +154,30 @@ func (l *Limiter) enter(ctx context.Context, caller, tool string) (leave func(),
 		patience = timer.C
 	}
 	select {
-	case <-w.admitted:
-		return leave, nil
+	case <-admitted:
 	case <-patience:
 	case <-ctx.Done():
 	}
 
 	g.mu.Lock()
 	select {
-	case <-w.admitted:
-		// Admitted while giving up. A call whose client has gone gives the
-		// place back; one that merely ran out of patience is glad of it.
+	case <-admitted:
 		g.mu.Unlock()
+		// A call that was admitted while its patience ran out is glad of the
+		// place; one whose time is over, or whose client has gone, is not begun.
 		if ctx.Err() == nil {
 			return leave, nil
 		}
 		leave()
 	default:
-		g.line.Remove(place)
+		g.unqueue(place)
 		g.mu.Unlock()
 	}
-	if ctx.Err() != nil && context.Cause(ctx) != errDeadline {
+	if ctx.Err() != nil && context.Cause(ctx) != deadline {
 		return nil, ctx.Err()
 	}
 	l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "no place in time"})
-	return nil, busy(tool).Because("the server runs as many calls as it can and none ended in time")
+	return nil, busy(tool).Because("%s, and none ended in time", reason)
 }
 
 // busy is the answer to a call that never began, so that repeating it is safe.

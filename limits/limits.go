@@ -21,7 +21,8 @@
 //
 // A caller is the subject of the request's token, else its session; where there
 // is neither (standard input and output, stateless HTTP without tokens) all
-// requests belong to one caller.
+// requests belong to one caller. The bounds for one caller are then the bounds
+// of the server: raise them for a server that many share without tokens.
 package limits
 
 import (
@@ -53,16 +54,18 @@ const (
 
 // Options configures a [Limiter]. The zero value is ready to use.
 type Options struct {
-	// Deadline is how long a call may take, its time in the queue included.
-	// If zero, DefaultDeadline.
+	// Deadline is how long a call may take, its time in the queue included. The
+	// time that a person takes to answer a question of the handler's counts as
+	// well: give such tools a deadline of their own. If zero, DefaultDeadline.
 	Deadline time.Duration
 	// Running bounds the calls that run at once. If zero, DefaultRunning.
 	Running int
 	// PerCaller bounds the calls of one caller that run at once. If zero,
 	// DefaultPerCaller.
 	PerCaller int
-	// Queue bounds the calls that wait for a place. If zero, DefaultQueue;
-	// None means that nothing waits.
+	// Queue bounds the calls that wait for a place. One caller, and one tool
+	// with a bound of its own, may have a quarter of it, and at least one. If
+	// zero, DefaultQueue; None means that nothing waits.
 	Queue int
 	// Wait is how long a call waits for a place. If zero, DefaultWait; None
 	// means until its deadline.
@@ -94,14 +97,20 @@ type Limit struct {
 }
 
 // A Rate is a token bucket: Burst calls at once, and PerSecond more each
-// second. The zero Rate is no bound.
+// second. Without PerSecond there is no bound, whatever Burst says.
 type Rate struct {
 	PerSecond float64
-	// Burst is at least 1; zero means one second's worth.
+	// Burst is how many calls may come at once. If zero or less, one second's
+	// worth, and at least 1.
 	Burst int
 }
 
-func (r Rate) burst() int { return max(r.Burst, int(r.PerSecond), 1) }
+func (r Rate) burst() int {
+	if r.Burst > 0 {
+		return r.Burst
+	}
+	return max(int(r.PerSecond), 1)
+}
 
 // A Limiter holds the counts. Create one with [New]; it may serve any number
 // of servers, which then share its bounds. Its methods may be called
@@ -217,13 +226,13 @@ func bound[R any](l *Limiter, ctx context.Context, call *mcp.CallToolRequest, ru
 		return zero, err
 	}
 	ctx = context.WithValue(ctx, heldKey{l}, true)
-	deadline := l.deadline(tool)
-	if deadline > 0 {
+	deadline := &passed{l.deadline(tool)}
+	if deadline.after > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, deadline, errDeadline)
+		ctx, cancel = context.WithTimeoutCause(ctx, deadline.after, deadline)
 		defer cancel()
 	}
-	leave, err := l.enter(ctx, caller, tool)
+	leave, err := l.enter(ctx, caller, tool, deadline)
 	if err != nil {
 		return zero, err
 	}

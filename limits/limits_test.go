@@ -239,6 +239,79 @@ func TestQueueIsFair(t *testing.T) {
 	})
 }
 
+// Nor does one that fills its share of the line keep the others out of it, and
+// whoever is turned away hears which bound it was.
+func TestQueueHasRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(&Options{Running: 100, PerCaller: 1, Queue: 8, Observer: observe.Discard})
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for range 3 { // one runs, two wait
+			calls.Go(func() { send(ctx, l, callBy("ada", "x"), block) })
+		}
+		synctest.Wait()
+		res, _ := send(t.Context(), l, callBy("ada", "x"), ok)
+		requireFailure(t, res, errors.KindRateLimited, 1000)
+		require.Contains(t, mcptest.Text(res), "1 calls of this caller are running")
+
+		calls.Go(func() { send(ctx, l, callBy("bo", "x"), block) })
+		synctest.Wait()
+		waited := make(chan *mcp.CallToolResult)
+		go func() {
+			res, _ := send(t.Context(), l, callBy("bo", "x"), ok)
+			waited <- res
+		}()
+		synctest.Wait()
+		cancel()
+		calls.Wait()
+		require.False(t, (<-waited).IsError, "it had a place in line")
+		require.Empty(t, l.gate.waiting)
+	})
+}
+
+func TestBurst(t *testing.T) {
+	for _, tt := range []struct {
+		rate     Rate
+		admitted int
+	}{
+		{Rate{PerSecond: 10, Burst: 1}, 1},
+		{Rate{PerSecond: 10}, 10},
+		{Rate{PerSecond: 0.5}, 1},
+		{Rate{PerSecond: 1e-11, Burst: 3}, 3},
+		{Rate{}, 20},
+		{Rate{Burst: 3}, 20},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := New(&Options{Rate: tt.rate, Observer: observe.Discard})
+			admitted := 0
+			for range 20 {
+				res, err := send(t.Context(), l, callBy("ada", "x"), ok)
+				require.NoError(t, err)
+				if !res.IsError {
+					admitted++
+					continue
+				}
+				require.Positive(t, res.Meta[wire.MetaError].(map[string]any)["retryAfterMs"])
+			}
+			require.Equal(t, tt.admitted, admitted, "%+v", tt.rate)
+		})
+	}
+}
+
+// Of two limiters the one whose deadline has passed answers.
+func TestNestedLimiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer := New(&Options{Deadline: 5 * time.Second, Observer: observe.Discard})
+		inner := New(&Options{Deadline: 10 * time.Minute, Observer: observe.Discard})
+		res, err := send(t.Context(), outer, callBy("ada", "x"), func(ctx context.Context) error {
+			_, err := send(ctx, inner, callBy("ada", "x"), block)
+			return err
+		})
+		require.NoError(t, err)
+		require.Contains(t, mcptest.Text(res), "within 5s")
+	})
+}
+
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(&Options{

@@ -32,6 +32,9 @@ func newBuckets(most int) *buckets {
 	return &buckets{most: most, byKey: map[bucketKey]*rate.Limiter{}, overflow: map[string]*rate.Limiter{}}
 }
 
+// longestWait bounds the advice on when to come back.
+const longestWait = 24 * time.Hour
+
 // sweepEvery is how often full buckets are looked for.
 const sweepEvery = time.Minute
 
@@ -106,7 +109,7 @@ func (l *Limiter) take(ctx context.Context, caller, tool string) error {
 		return nil
 	}
 	l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "rate"})
-	seconds := time.Duration(math.Ceil(wait.Seconds())) * time.Second
+	seconds := time.Duration(math.Ceil(min(wait, longestWait).Seconds())) * time.Second
 	return errors.RateLimited("%s was not started", quote(tool)).
 		Because("this caller has used up its rate of calls").
 		Next("wait, then make the same call; nothing was done").
