@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +21,9 @@ import (
 //
 // If there are shortcuts it loads the entries first, until ctx ends, and the
 // error says which shortcut does not fit or why nothing was loaded; see
-// [Options.Seed] for a server that must start by itself.
+// [Options.Seed] for a server that must start by itself. It is also an error if
+// the server has a tool of one of the names already: rename with
+// [Options.Names]. For that the tools are listed, in a session without a client.
 func (c *Catalog) Install(ctx context.Context, server *mcp.Server) error {
 	tools := slices.Clone(c.own)
 	if len(c.opts.Shortcuts) > 0 {
@@ -38,6 +42,11 @@ func (c *Catalog) Install(ctx context.Context, server *mcp.Server) error {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.tool.Name
+	}
+	if err := c.refuseTaken(ctx, server, names); err != nil {
+		return err
+	}
+	for _, t := range tools {
 		server.AddTool(t.tool, errors.Handler(t.handle))
 	}
 	if own, ok := c.opts.Caller.(interface{ setOwn([]string) }); ok {
@@ -50,9 +59,45 @@ func (c *Catalog) Install(ctx context.Context, server *mcp.Server) error {
 	return nil
 }
 
+// refuseTaken reports the tools of a server that the catalog's would silently
+// replace. It asks as a client would, since a server tells no other way; what
+// refuses to list anything is not asked further.
+func (c *Catalog) refuseTaken(ctx context.Context, server *mcp.Server, names []string) error {
+	var list mcp.MethodHandler
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		list = next
+		return next
+	})
+	if own, ok := c.source.(*ServerTools); ok {
+		list = own.next // it does not leave out what is not advertised
+	}
+	near, far := mcp.NewInMemoryTransports()
+	session, err := server.Connect(ctx, near, nil)
+	if err != nil {
+		return fmt.Errorf("catalog: the tools of the server: %w", err)
+	}
+	defer func() {
+		_ = session.Close()
+		if conn, err := far.Connect(ctx); err == nil {
+			_ = conn.Close()
+		}
+	}()
+	tools, err := listTools(ctx, list, &mcp.CallToolRequest{Session: session})
+	if err != nil {
+		return nil
+	}
+	for _, t := range tools {
+		if t != nil && slices.Contains(names, t.Name) {
+			return fmt.Errorf("catalog: the server has a tool named %q already; see Options.Names", t.Name)
+		}
+	}
+	return nil
+}
+
 // Middleware returns what [Catalog.Install] adds beside the tools: calls of an
-// entry's id are routed to the entry, the tool that writes is advertised only
-// while the caller may write something, and the instructions are given. It
+// entry's id become calls of [Names.Call] or [Names.Write], the tool that writes
+// is advertised only while the caller may write something or the entries are
+// not known yet, and the instructions are given. It
 // calls next at most once for a request, and may list the tools before.
 func (c *Catalog) Middleware() mcp.Middleware {
 	own := map[string]bool{}
@@ -66,8 +111,10 @@ func (c *Catalog) Middleware() mcp.Middleware {
 	}
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if call, ok := req.(*mcp.CallToolRequest); ok && method == wire.MethodCallTool && call.Params != nil && !own[call.Params.Name] && c.direct(ctx, next, call) {
-				return errors.Handler(c.callDirectly)(ctx, call)
+			if call, ok := req.(*mcp.CallToolRequest); ok && method == wire.MethodCallTool && call.Params != nil && !own[call.Params.Name] {
+				if again := c.direct(ctx, next, call); again != nil {
+					req = again
+				}
 			}
 			res, err := next(ctx, method, req)
 			if err != nil {
@@ -104,37 +151,57 @@ func (c *Catalog) instruct(given string) string {
 	return strings.TrimSpace(given + "\n\n" + ours)
 }
 
-// direct reports whether a call names an entry that the caller may call, and
-// not a tool.
-func (c *Catalog) direct(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) bool {
-	if c.opts.Caller == nil || c.keeper == nil || !idPattern.MatchString(req.Params.Name) {
-		return false // a live source's entries are tools
-	}
-	e, err := c.shelf.edition(ctx, req)
-	if err != nil {
-		return false
-	}
+// direct returns the call of the catalog's tool that a call of an entry's id
+// stands for, so that everything which guards that tool guards the entry too,
+// or nil if the name is that of a tool or of nothing that the caller may call.
+// It does not wait for entries if the name is a tool's, which must not depend
+// on the source.
+func (c *Catalog) direct(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) *mcp.CallToolRequest {
 	name := req.Params.Name
-	op := e.lookup(name)
-	if op == nil || !c.allowed(ctx, req, op.Entry) {
-		return false
+	if c.opts.Caller == nil || c.keeper == nil || !idPattern.MatchString(name) {
+		return nil // a live source's entries are tools
+	}
+	e := c.keeper.held()
+	if e != nil && e.lookup(name) == nil {
+		return nil
 	}
 	tools, err := listTools(ctx, next, req)
-	return err == nil && !slices.ContainsFunc(tools, func(t *mcp.Tool) bool {
-		return t.Name == name || op.ID != name && collapse(t.Name) == collapse(name)
-	})
+	isTool := func(same func(tool string) bool) bool {
+		return slices.ContainsFunc(tools, func(t *mcp.Tool) bool { return same(t.Name) })
+	}
+	if err != nil || isTool(func(tool string) bool { return tool == name }) {
+		return nil
+	}
+	if e == nil {
+		e = c.peek(ctx, req)
+	}
+	op := e.lookup(name)
+	if op == nil || !c.allowed(ctx, req, op.Entry) || op.ID != name && isTool(func(tool string) bool { return collapse(tool) == collapse(name) }) {
+		return nil
+	}
+	raw, err := json.Marshal(struct {
+		ID        string          `json:"id"`
+		Arguments json.RawMessage `json:"arguments,omitempty"`
+	}{name, directArguments(req.Params.Arguments)})
+	if err != nil {
+		return nil
+	}
+	params := *req.Params
+	params.Name, params.Arguments = c.names.Call, raw
+	if !op.reads() {
+		params.Name = c.names.Write
+	}
+	again := *req
+	again.Params = &params
+	return &again
 }
 
-func (c *Catalog) callDirectly(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, err := decodeObject(req.Params.Arguments)
-	if err != nil {
-		return nil, errors.Invalid("the arguments of %s do not fit", req.Params.Name).Because("%s", err.Error())
+// directArguments leaves out what stands for no arguments.
+func directArguments(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
 	}
-	a, err := c.callOne(ctx, req, map[string]any{"id": req.Params.Name, "arguments": args}, anyEffect)
-	if err != nil {
-		return nil, err
-	}
-	return a.result(req)
+	return raw
 }
 
 // listed leaves out what this caller has no use for: the tool that writes if
@@ -146,6 +213,9 @@ func (c *Catalog) listed(ctx context.Context, list *mcp.ListToolsRequest, r *mcp
 	}
 	e := c.peek(ctx, call)
 	shown := *r
+	if c.opts.Allow != nil {
+		shown.CacheScope = "private" // another caller must not be served this list
+	}
 	shown.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(t *mcp.Tool) bool {
 		if entry, ok := shortcuts[t.Name]; ok {
 			op := e.operation(entry)
@@ -161,15 +231,20 @@ func (c *Catalog) isOwnWrite(t *mcp.Tool) bool {
 }
 
 func (c *Catalog) writes(ctx context.Context, req *mcp.CallToolRequest, e *edition) bool {
-	if e == nil || !e.writes {
-		return false
+	if e == nil {
+		return true // not known yet, and a client may keep the list
 	}
-	return slices.ContainsFunc(e.operations, func(op operation) bool { return !op.reads() && c.allowed(ctx, req, op.Entry) })
+	return e.writes && slices.ContainsFunc(e.operations, func(op operation) bool { return !op.reads() && c.allowed(ctx, req, op.Entry) })
 }
 
-// peek returns the edition without waiting long for the first one, or nil.
+// peek returns the edition, or nil. It waits for the first one, but not if its
+// load has taken a second already.
 func (c *Catalog) peek(ctx context.Context, req *mcp.CallToolRequest) *edition {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	wait := time.Second
+	if c.keeper != nil {
+		wait -= c.keeper.loadingFor()
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	e, err := c.shelf.edition(ctx, req)
 	if err != nil {

@@ -128,6 +128,7 @@ type keeper struct {
 	seeded bool          // now is the seed's
 	next   time.Time     // when to load again
 	flight chan struct{} // closed when the load under way has ended; nil if none is
+	began  time.Time     // when it began
 	err    error         // of the last load
 	closed bool
 	stop   context.CancelFunc
@@ -160,15 +161,40 @@ func (k *keeper) edition(ctx context.Context, _ *mcp.CallToolRequest) (*edition,
 	return k.current(ctx)
 }
 
-// current returns the edition, however old, and starts a load if it is due.
-// It waits only if there is no edition yet, until ctx ends.
+// due starts a load if it is time. k.mu is held.
+func (k *keeper) due() {
+	if k.flight == nil && !k.closed && !time.Now().Before(k.next) {
+		k.flight, k.began = make(chan struct{}), time.Now()
+		go k.load(k.flight)
+	}
+}
+
+// held returns the edition, however old, or nil, and starts a load if it is
+// due. It never waits.
+func (k *keeper) held() *edition {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.due()
+	return k.now
+}
+
+// loadingFor returns for how long the load under way has been going on, or
+// zero if none is.
+func (k *keeper) loadingFor() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.flight == nil {
+		return 0
+	}
+	return time.Since(k.began)
+}
+
+// current returns the edition as held does, and waits if there is none yet,
+// until ctx ends.
 func (k *keeper) current(ctx context.Context) (*edition, error) {
 	for {
 		k.mu.Lock()
-		if k.flight == nil && !k.closed && !time.Now().Before(k.next) {
-			k.flight = make(chan struct{})
-			go k.load(k.flight)
-		}
+		k.due()
 		e, flight, err := k.now, k.flight, k.err
 		k.mu.Unlock()
 		switch {

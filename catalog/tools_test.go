@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -360,6 +361,109 @@ func TestDirectCall(t *testing.T) {
 		_, unknown := d.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret-zeals"})
 		require.Error(t, hidden)
 		require.Equal(t, strings.ReplaceAll(unknown.Error(), "zeals", "deals"), hidden.Error(), "hidden is answered like unknown")
+	})
+}
+
+// What guards the tools of the catalog guards an entry that is called by its
+// id too: nothing of what is inside is passed by.
+func TestDirectCallRunsThroughWhatIsInside(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, revision string) {
+		for _, refused := range []string{"call_api", "call_api_write"} {
+			caller := &countingCaller{wait: make(chan struct{}), order: make(chan string, 10)}
+			close(caller.wait)
+			c, err := New(Static(Entry{ID: "read-it", ReadOnly: &truth}, Entry{ID: "write-it"}), &Options{Caller: caller, Observer: quiet})
+			require.NoError(t, err)
+			require.NoError(t, c.Refresh(t.Context()))
+			server := mcptest.Server()
+			var seen []string
+			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					if call, ok := req.(*mcp.CallToolRequest); ok {
+						seen = append(seen, call.Params.Name+" "+string(call.Params.Arguments))
+						if call.Params.Name == refused {
+							return nil, errors.RateLimited("slowly")
+						}
+					}
+					return next(ctx, method, req)
+				}
+			})
+			require.NoError(t, c.Install(t.Context(), server))
+			cs := mcptest.Connect(t, server, revision)
+			for name, through := range map[string]string{"read-it": "call_api", "write-it": "call_api_write"} {
+				seen = nil
+				_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{}})
+				require.Equal(t, through == refused, err != nil, name)
+				require.Equal(t, []string{through + ` {"id":"` + name + `","arguments":{}}`}, seen)
+			}
+			require.Len(t, caller.order, 1)
+		}
+	})
+}
+
+// A source that hangs holds up nothing but the catalog.
+func TestSourceHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(&slowSource{takes: time.Hour, version: "1"}, &Options{Caller: &countingCaller{}, Observer: quiet})
+		require.NoError(t, err)
+		server := mcptest.Server()
+		mcp.AddTool(server, &mcp.Tool{Name: "own"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "mine"}}}, nil, nil
+		})
+		require.NoError(t, c.Install(t.Context(), server))
+		cs := mcptest.Connect(t, server, "")
+		start := time.Now()
+		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "own"})
+		require.NoError(t, err)
+		require.Equal(t, "mine", text(r))
+		require.Zero(t, time.Since(start))
+		for range 5 {
+			_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "nothing"})
+			require.Error(t, err)
+		}
+		require.Contains(t, toolNames(t, cs), "call_api_write", "until it is known that there is nothing to write")
+		require.LessOrEqual(t, time.Since(start), time.Second, "it is waited for once")
+		require.NoError(t, c.Close(t.Context()))
+		require.NoError(t, cs.Close())
+	})
+}
+
+// A tool of the author's is not replaced.
+func TestInstallRefusesTakenNames(t *testing.T) {
+	t.Parallel()
+	server := mcptest.Server()
+	mcp.AddTool(server, &mcp.Tool{Name: "find_data"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "mine"}}}, nil, nil
+	})
+	c, err := New(Static(market...), &Options{Observer: quiet})
+	require.NoError(t, err)
+	require.ErrorContains(t, c.Install(t.Context(), server), `"find_data"`)
+	hidden, err := New(Tools(server, &ToolsOptions{Advertise: []string{}}), &Options{Observer: quiet})
+	require.NoError(t, err)
+	require.ErrorContains(t, hidden.Install(t.Context(), server), `"find_data"`, "also if it is not advertised")
+	r, err := mcptest.Connect(t, server, "").CallTool(t.Context(), &mcp.CallToolParams{Name: "find_data"})
+	require.NoError(t, err)
+	require.Equal(t, "mine", text(r))
+	require.Empty(t, slices.Collect(server.Sessions())[1:], "only the client's session is left")
+
+	server = mcptest.Server()
+	require.NoError(t, c.Install(t.Context(), server))
+	require.Error(t, c.Install(t.Context(), server), "nor are those of a catalog")
+	renamed, err := New(Static(market...), &Options{Observer: quiet, Names: Names{Find: "f", Describe: "d", Browse: "b", Call: "c", Write: "w"}})
+	require.NoError(t, err)
+	require.NoError(t, renamed.Install(t.Context(), server))
+}
+
+// A list that depends on the caller is not kept for others.
+func TestListIsPrivateWithAllow(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, revision string) {
+		for _, opts := range []Options{{}, {Allow: hide("hidden")}} {
+			list, err := newDesktop(t, revision, opts).ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			require.Equal(t, opts.Allow != nil, list.CacheScope == "private")
+		}
 	})
 }
 

@@ -467,7 +467,7 @@ func TestOneSender(t *testing.T) {
 		"Authorize": {"send"},             // credentials are added in one place
 		"Call":      {"callOne"},          // of a Caller
 		"CallPath":  {"callOne"},
-		"callOne":   {"callDirectly", "callSafely", "callTool", "shortcut"}, // callSafely is a batch's
+		"callOne":   {"callSafely", "callTool", "shortcut"}, // callSafely is a batch's
 	}, calls)
 }
 
