@@ -196,7 +196,8 @@ func TestPromoteAndProgress(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Contains(t, status(), "reading orders")
-		time.Sleep(time.Minute + 500*time.Millisecond)
+		// Progress is kept a few times a second: half a second's worth by now.
+		time.Sleep(time.Minute + 700*time.Millisecond)
 		require.Contains(t, status(), "of 1000 (50 %)")
 		require.Empty(t, progress, "the protocol has no progress of tasks")
 		require.NoError(t, m.Close(t.Context()))
