@@ -147,11 +147,15 @@ func (op *operation) arguments(raw json.RawMessage) (map[string]any, *errors.Fai
 		}
 	}
 	for name := range args {
-		if op.schema.Properties[name] == nil && op.Path != "" {
-			return nil, op.invalid("there is no parameter %q", clip(name, 60)) // it would go nowhere
+		if op.known[name] == nil && !op.open && op.Path != "" {
+			return nil, op.invalid("there is no parameter %q", clip(name, 60)) // nobody asked for it to be sent
 		}
 	}
-	if err := op.resolved.Validate(validatable(args)); err != nil {
+	plain := validatable(args)
+	if !op.checked.bearable(plain) {
+		return nil, op.invalid("they are too many to be checked")
+	}
+	if err := op.resolved.Validate(plain); err != nil {
 		return nil, op.invalid("%s", violation(err))
 	}
 	return args, nil
@@ -180,10 +184,10 @@ func violation(err error) string {
 
 // usage says in one sentence which arguments an entry takes.
 func (op *operation) usage() string {
-	if len(op.schema.Properties) == 0 {
+	if len(op.known) == 0 {
 		return op.ID + " takes no arguments"
 	}
-	names := slices.Collect(maps.Keys(op.schema.Properties))
+	names := slices.Collect(maps.Keys(op.known))
 	slices.SortFunc(names, func(a, b string) int {
 		if ra, rb := slices.Contains(op.schema.Required, a), slices.Contains(op.schema.Required, b); ra != rb {
 			if ra {
@@ -199,7 +203,7 @@ func (op *operation) usage() string {
 			list = append(list, fmt.Sprintf("and %d more", len(names)-i))
 			break
 		}
-		list = append(list, name+constraint(op.schema.Properties[name], slices.Contains(op.schema.Required, name)))
+		list = append(list, name+constraint(op.known[name], slices.Contains(op.schema.Required, name)))
 	}
 	return clip("give "+strings.Join(list, ", "), 1200)
 }

@@ -107,8 +107,12 @@ type operation struct {
 	*Entry
 	schema   *jsonschema.Schema // never nil
 	resolved *jsonschema.Resolved
-	places   map[string]Location // of every parameter in the schema or the path
-	example  json.RawMessage     // nil if there is none, or if it does not fit
+	checked  *part                         // of the schema
+	known    map[string]*jsonschema.Schema // the parameters that the schema has names for
+	open     bool                          // it says that there may be others
+	usual    Location                      // where those go that have no place
+	places   map[string]Location           // of every known parameter
+	example  json.RawMessage               // nil if there is none, or if it does not fit
 }
 
 // compile checks an entry and makes it ready.
@@ -157,6 +161,9 @@ func (op *operation) parseSchema() error {
 	if len(raw) > maxSchemaBytes {
 		return fmt.Errorf("a schema of %d bytes, more than %d", len(raw), maxSchemaBytes)
 	}
+	if depth(raw) > maxSchemaDepth {
+		return fmt.Errorf("a schema of more than %d levels", maxSchemaDepth)
+	}
 	op.schema = &jsonschema.Schema{}
 	if err := json.Unmarshal(raw, op.schema); err != nil {
 		return fmt.Errorf("the schema of the parameters: %w", err)
@@ -165,9 +172,13 @@ func (op *operation) parseSchema() error {
 		return fmt.Errorf("the schema of the parameters has the type %q, not object", op.schema.Type)
 	}
 	var err error
+	if op.checked, err = measure(op.schema); err != nil {
+		return fmt.Errorf("the schema of the parameters: %w", err)
+	}
 	if op.resolved, err = op.schema.Resolve(nil); err != nil {
 		return fmt.Errorf("the schema of the parameters: %w", err)
 	}
+	op.known, op.open = op.checked.declared(), op.checked.open()
 	return nil
 }
 
@@ -180,15 +191,15 @@ func (op *operation) place() error {
 	if _, err := checkPath(rest, "/"); err != nil {
 		return fmt.Errorf("the path %q: %w", clip(op.Path, 200), err)
 	}
-	usual := InBody
+	op.usual = InBody
 	if op.Method == "GET" || op.Method == "HEAD" || op.Method == "DELETE" {
-		usual = InQuery
+		op.usual = InQuery
 	}
-	for name := range op.schema.Properties {
-		op.places[name] = usual
+	for name := range op.known {
+		op.places[name] = op.usual
 	}
 	for name, in := range op.In {
-		if op.schema.Properties[name] == nil {
+		if op.known[name] == nil {
 			return fmt.Errorf("the parameter %q has a location and no schema", clip(name, 60))
 		}
 		switch in {
@@ -207,7 +218,7 @@ func (op *operation) place() error {
 		op.places[name] = in
 	}
 	for _, m := range placeholder.FindAllStringSubmatch(op.Path, -1) {
-		if op.schema.Properties[m[1]] == nil {
+		if op.known[m[1]] == nil {
 			return fmt.Errorf("the path parameter %q has no schema", clip(m[1], 60))
 		}
 		op.places[m[1]] = InPath

@@ -42,7 +42,7 @@ func (c *Catalog) ready(op *operation) *readyCall {
 func (op *operation) sketch() map[string]any {
 	args := map[string]any{}
 	for _, name := range op.schema.Required {
-		s := op.schema.Properties[name]
+		s := op.known[name]
 		switch {
 		case s == nil:
 			args[name] = "<" + name + ">"

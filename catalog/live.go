@@ -55,7 +55,10 @@ func (l *liveShelf) edition(ctx context.Context, req *mcp.CallToolRequest) (*edi
 			return e, nil
 		}
 	}
-	e := newEdition(s, l.index)
+	e, err := prepare(s, l.index)
+	if err != nil {
+		return nil, err
+	}
 	e.report(ctx, l.observer)
 	if len(l.editions) < maxEditions {
 		l.editions = append(l.editions, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 const (
 	defaultInterval = 15 * time.Minute
 	loadTimeout     = 30 * time.Second // a source has one of its own; this bounds those that do not
+	readyTimeout    = time.Minute      // for checking the entries of one load; 50,000 usual ones take seconds
 	retryInterval   = 30 * time.Second // after a failure, if the interval is longer
 	maxReported     = 20               // malformed entries that are observed one by one
 )
@@ -32,15 +34,22 @@ type edition struct {
 	tags       map[string]bool
 }
 
+// newEdition makes the entries of a snapshot ready. Those that are malformed
+// become problems, and so do those for which there is no time.
 func newEdition(s *Snapshot, opts *IndexOptions) *edition {
-	e := &edition{version: s.Version, loaded: time.Now(), problems: s.Problems, templates: map[int][]*operation{}, tags: map[string]bool{}}
+	start := time.Now()
+	e := &edition{version: s.Version, loaded: start, problems: slices.Clone(s.Problems), templates: map[int][]*operation{}, tags: map[string]bool{}}
 	seen := map[string]bool{}
 	// Entries are copied: what is ready is kept beside them.
 	entries := make([]Entry, 0, len(s.Entries))
 	for i := range s.Entries {
 		entry := s.Entries[i]
 		entry.ready = nil
-		_, err := compile(&entry)
+		var op *operation
+		err := errors.New("the entries before it took too long to check")
+		if time.Since(start) < readyTimeout {
+			op, err = compile(&entry)
+		}
 		switch {
 		case err != nil:
 		case seen[entry.ID]:
@@ -50,23 +59,18 @@ func newEdition(s *Snapshot, opts *IndexOptions) *edition {
 		default:
 			seen[entry.ID] = true
 			entries = append(entries, entry)
+			e.operations = append(e.operations, *op)
 		}
 		if err != nil {
 			e.problems = append(e.problems, Problem{ID: entry.ID, Err: err})
 		}
 	}
-	e.operations = make([]operation, len(entries))
 	for i := range entries {
-		op, err := compile(&entries[i])
-		if err != nil {
-			continue // it was ready a moment ago
-		}
-		e.operations[i] = *op
-		entries[i].ready = &e.operations[i]
-		e.operations[i].Entry = &entries[i]
+		op := &e.operations[i]
+		entries[i].ready, op.Entry = op, &entries[i]
 		if op.Path != "" {
 			n := segments(op.Path)
-			e.templates[n] = append(e.templates[n], &e.operations[i])
+			e.templates[n] = append(e.templates[n], op)
 		}
 		e.writes = e.writes || !op.reads()
 		for _, tag := range op.Tags {
@@ -75,6 +79,17 @@ func newEdition(s *Snapshot, opts *IndexOptions) *edition {
 	}
 	e.index = NewIndex(entries, opts)
 	return e
+}
+
+// prepare is newEdition for entries that come from elsewhere: should they make
+// it panic, they are refused together.
+func prepare(s *Snapshot, opts *IndexOptions) (e *edition, err error) {
+	defer func() {
+		if recover() != nil {
+			e, err = nil, errors.New("catalog: the entries cannot be used")
+		}
+	}()
+	return newEdition(s, opts), nil
 }
 
 // report observes the entries that were left out.
@@ -151,7 +166,10 @@ func (k *keeper) sow(seed Source) error {
 	if err != nil {
 		return fmt.Errorf("catalog: the seed: %w", err)
 	}
-	k.now, k.seeded = newEdition(s, k.index), true
+	if k.now, err = prepare(s, k.index); err != nil {
+		return fmt.Errorf("catalog: the seed: %w", err)
+	}
+	k.seeded = true
 	k.now.loaded = time.Time{}
 	return nil
 }
@@ -248,8 +266,8 @@ func (k *keeper) load(done chan struct{}) {
 	snapshot, err := k.loadSource(have)
 	var fresh *edition
 	if err == nil {
-		fresh = newEdition(snapshot, k.index)
-		if len(fresh.operations) == 0 && len(fresh.problems) > 0 {
+		fresh, err = prepare(snapshot, k.index)
+		if err == nil && len(fresh.operations) == 0 && len(fresh.problems) > 0 {
 			fresh, err = nil, errors.New("catalog: none of the entries is well-formed")
 		}
 	}

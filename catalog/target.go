@@ -112,8 +112,8 @@ func (c *Catalog) byPath(ctx context.Context, req *mcp.CallToolRequest, e *editi
 			return nil, errors.Refused("this path is not called").Because("%s", err.Error())
 		}
 		for name, values := range query {
-			s := t.op.schema.Properties[name]
-			if s == nil {
+			s := t.op.known[name]
+			if s == nil && !t.op.open {
 				return nil, t.op.invalid("there is no parameter %q", clip(name, 60))
 			}
 			t.args[name] = fromText(s, values)
@@ -121,7 +121,7 @@ func (c *Catalog) byPath(ctx context.Context, req *mcp.CallToolRequest, e *editi
 	}
 	for name, v := range t.args {
 		if s, ok := v.(string); ok {
-			t.args[name] = fromText(t.op.schema.Properties[name], []string{s})
+			t.args[name] = fromText(t.op.known[name], []string{s})
 		}
 	}
 	return t, nil

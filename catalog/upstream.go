@@ -173,7 +173,11 @@ func (op *operation) parts(arguments map[string]any) (*parts, error) {
 	var payload any
 	hasPayload := false
 	for name, v := range arguments {
-		switch op.places[name] {
+		place, ok := op.places[name]
+		if !ok {
+			place = op.usual
+		}
+		switch place {
 		case InPath:
 			s, ok := scalar(v)
 			if !ok {
