@@ -27,6 +27,8 @@ type Answer struct {
 	RateLimit *RateLimit
 	// Content are blocks that are no JSON, such as images.
 	Content []mcp.Content
+	// Meta goes into _meta of the result. A batch has no place for it.
+	Meta mcp.Meta
 	// Result, if non-nil, is the answer instead: a tool's own error, or its
 	// request for more input.
 	Result *mcp.CallToolResult

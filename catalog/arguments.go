@@ -237,6 +237,15 @@ func constraint(s *jsonschema.Schema, required bool) string {
 		if s.Maximum != nil {
 			list = append(list, "at most "+number(*s.Maximum))
 		}
+		if s.MinLength != nil {
+			list = append(list, fmt.Sprintf("at least %d characters", *s.MinLength))
+		}
+		if s.MaxLength != nil {
+			list = append(list, fmt.Sprintf("at most %d characters", *s.MaxLength))
+		}
+		if s.Pattern != "" {
+			list = append(list, "matching "+clip(s.Pattern, 60))
+		}
 	}
 	if len(list) == 0 {
 		return ""

@@ -19,6 +19,8 @@ type batchItem struct {
 	Path  string          `json:"path,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"`
 	Error *batchError     `json:"error,omitempty"`
+	// Rewritten is what was called instead of what was written.
+	Rewritten map[string]any `json:"rewritten,omitempty"`
 }
 
 type batchError struct {
@@ -60,6 +62,9 @@ func (c *Catalog) callBatch(ctx context.Context, req *mcp.CallToolRequest, calls
 		}
 		limit = tighter(limit, a.RateLimit)
 		data := a.Data
+		if a.rewritten() {
+			items[i].Rewritten = a.facts()
+		}
 		switch {
 		case a.Result != nil:
 			items[i].Error = &batchError{errors.KindConflict, clip(resultText(a.Result), 2000)}

@@ -37,18 +37,19 @@ func (a *done) result(req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return a.Result, nil
 	}
 	r, err := envelope(req, a.Data, a.RateLimit, a.Content...)
-	if err != nil || !a.rewritten() {
-		return r, err
+	if err != nil {
+		return nil, err
 	}
-	facts := map[string]any{}
-	if a.resolved != "" {
-		facts["id"] = a.resolved
+	for key, value := range a.Meta {
+		r = wire.WithMeta(r, key, value)
+	}
+	if !a.rewritten() {
+		return r, nil
 	}
 	if a.repaired != nil {
-		facts["arguments"] = a.repaired
 		r.Content = append(slices.Clip(r.Content), &mcp.TextContent{Text: "The arguments did not fit and were corrected to " + clip(string(a.repaired), 500)})
 	}
-	return wire.WithMeta(r, metaCatalog, facts), nil
+	return wire.WithMeta(r, metaCatalog, a.facts()), nil
 }
 
 // metaCatalog is the key in _meta of what the catalog changed.
@@ -62,6 +63,18 @@ type done struct {
 }
 
 func (a *done) rewritten() bool { return a.resolved != "" || a.repaired != nil }
+
+// facts tells what was rewritten.
+func (a *done) facts() map[string]any {
+	facts := map[string]any{}
+	if a.resolved != "" {
+		facts["id"] = a.resolved
+	}
+	if a.repaired != nil {
+		facts["arguments"] = a.repaired
+	}
+	return facts
+}
 
 // callOne is the way that every call takes: one call, each of a batch, a
 // shortcut, a direct call.

@@ -38,7 +38,8 @@ type Options struct {
 	// Repairer, if non-nil, corrects arguments before an entry's schema checks
 	// them.
 	Repairer Repairer
-	// Shortcuts are entries that have a tool of their own.
+	// Shortcuts are entries that have a tool of their own. A [LiveSource] can
+	// have none.
 	Shortcuts []Shortcut
 	// NoWrites refuses every entry that does not only read, and registers no
 	// tool for them.
@@ -164,6 +165,9 @@ func New(source Source, opts *Options) (*Catalog, error) {
 	}
 	c.observer = observe.Or(o.Observer)
 	if live, ok := source.(LiveSource); ok {
+		if len(o.Shortcuts) > 0 {
+			return nil, errors.New("catalog: a source whose entries depend on who asks has no shortcuts; ToolsOptions.Advertise keeps a tool in the list")
+		}
 		c.shelf = &liveShelf{source: live, index: o.Index, observer: c.observer}
 	} else {
 		c.keeper = newKeeper(source, o.Index, o.Interval, c.observer)

@@ -56,7 +56,6 @@ type Report struct {
 
 const (
 	maxReportText    = 2000
-	minReportText    = 8
 	maxRemembered    = 4096
 	maxReportCallers = 1024
 )
@@ -172,7 +171,7 @@ func fold(s string) string { return strings.Join(strings.Fields(strings.ToLower(
 
 func (c *Catalog) feedbackTool() *ownTool {
 	text := func(description string) map[string]any {
-		return map[string]any{"type": "string", "description": description, "minLength": minReportText, "maxLength": maxReportText}
+		return map[string]any{"type": "string", "description": description, "minLength": 1, "maxLength": maxReportText}
 	}
 	t := newOwnTool(&mcp.Tool{
 		Name: c.names.Feedback, Title: "Report wrong data", Annotations: hints(false, false, true, false),
@@ -212,8 +211,8 @@ func (c *Catalog) submit(ctx context.Context, req *mcp.CallToolRequest, args map
 	}
 	concrete := "tell one concrete observation: the value you got, the value you expected, and the source that shows it"
 	for _, text := range []string{r.Expected, r.Got, r.Source} {
-		if len(fold(text)) < minReportText {
-			return nil, errors.Invalid("the report says too little").Next("%s", concrete)
+		if !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+			return nil, errors.Invalid("the report names no value or no source").Next("%s", concrete)
 		}
 	}
 	if fold(r.Expected) == fold(r.Got) {

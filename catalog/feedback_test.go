@@ -56,8 +56,8 @@ func TestFeedbackTool(t *testing.T) {
 		require.False(t, got[2].Known)
 
 		for want, change := range map[string]map[string]any{
-			"says too little":   {"got": "        bad         "},
-			"minLength":         {"got": "bad"},
+			"names no value":    {"got": "   ?! \u200b      "},
+			"minLength":         {"got": ""},
 			"is what came":      {"got": "Close of  2026-11-28: 231.40"},
 			"enum":              {"category": "boring"},
 			"maxLength":         {"expected": strings.Repeat("x", 3000)},
@@ -72,6 +72,9 @@ func TestFeedbackTool(t *testing.T) {
 			require.Contains(t, d.fails(t, "submit_feedback", send(m)), want)
 		}
 		require.Len(t, got, 3)
+		// A value is short as often as not, and characters are no bytes.
+		d.data(t, "submit_feedback", send(map[string]any{"category": "wrong", "severity": "low", "endpoint": "prices", "expected": "12 EUR", "got": "7", "source": "官方網站"}))
+		require.Equal(t, "官方網站", got[3].Source)
 		var b strings.Builder
 		require.NoError(t, d.catalog.Gaps(&b))
 		require.Regexp(t, `prices +stale +2`, b.String())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/steadymcp/steady/errors"
 )
 
 // maxShortcuts is how many shortcuts a catalog may have before Lint objects: a
@@ -13,8 +15,12 @@ const maxShortcuts = 8
 
 // Lint returns what makes the catalog hard to use, for a test to print: too
 // many shortcuts, malformed entries, entries that a search cannot find or tell
-// apart. It loads the entries if there are none. Each line names the entry.
+// apart. It loads the entries if there are none. Each line names the entry. Of a
+// [LiveSource] nothing can be told without a request, which is an error.
 func (c *Catalog) Lint(ctx context.Context) ([]string, error) {
+	if c.keeper == nil {
+		return nil, errors.New("catalog: the entries depend on who asks, and nobody does")
+	}
 	e, err := c.shelf.edition(ctx, nil)
 	if err != nil {
 		return nil, err

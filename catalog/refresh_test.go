@@ -299,6 +299,14 @@ func TestFetch(t *testing.T) {
 	document.Store(`{"entries":[{"id":"chairs","summary":"List chairs"}]}`)
 	require.NoError(t, c.Refresh(t.Context()))
 	require.Equal(t, []string{"chairs"}, found(t, c, "chairs"))
+	// Who changes the entries and forgets the version is understood.
+	for _, id := range []string{"tables", "stools"} {
+		document.Store(`{"version":"v7","entries":[{"id":"` + id + `"}]}`)
+		require.NoError(t, c.Refresh(t.Context()))
+		require.Equal(t, []string{id}, found(t, c, id))
+	}
+	document.Store(`{"entries":[{"id":"chairs","summary":"List chairs"}]}`)
+	require.NoError(t, c.Refresh(t.Context()))
 	for _, bad := range []string{"garbage", `{"entries":[` + strings.Repeat(" ", 17<<20) + `]}`, `{"entries":`} {
 		document.Store(bad)
 		require.Error(t, c.Refresh(t.Context()))

@@ -123,12 +123,11 @@ func (x *Index) rescore(s *scratch) {
 	s.touched = s.touched[:0]
 	for n, v := range scores {
 		if !(v > 0) || math.IsInf(v, 0) || s.hides(int32(n)) {
-			v = 0
+			s.sums[n] = sums{} // what is not touched is zero for the next search
+			continue
 		}
 		s.sums[n].score = v
-		if v > 0 {
-			s.touched = append(s.touched, int32(n))
-		}
+		s.touched = append(s.touched, int32(n))
 	}
 }
 

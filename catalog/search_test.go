@@ -253,6 +253,31 @@ func TestIntent(t *testing.T) {
 	require.Equal(t, "list_lamp", x.Search("which lamp", 1).Hits[0].Entry.ID)
 }
 
+// zeroing lets nothing through but one entry, and every other time all.
+type zeroing struct{ calls *int }
+
+func (z zeroing) Rescore(_ string, _ []Entry, scores []float64) {
+	if *z.calls++; *z.calls%2 == 1 {
+		clear(scores[1:])
+	}
+}
+
+// What a Scorer takes away in one search is there for the next as it was.
+func TestScorerLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	var calls int
+	x := NewIndex(desk, &IndexOptions{Scorer: zeroing{&calls}, Floor: -1})
+	plain := NewIndex(desk, &IndexOptions{Floor: -1})
+	for range 5 {
+		for _, question := range []string{"delete a person of the company", "ticker of a company"} {
+			require.LessOrEqual(t, len(x.Search(question, 5).Hits), 1)
+			got, want := x.Search(question, 5), plain.Search(question, 5)
+			require.True(t, equalResults(want, got), "%v, not %v", got, want)
+			require.Equal(t, want.Confidence, got.Confidence)
+		}
+	}
+}
+
 func FuzzSearch(f *testing.F) {
 	for _, s := range []string{"10-K", "who has to sign off", "mcp__x__addPerson", "\xff\xfe", "a b c d", strings.Repeat("ab-", 500), "日本 語", "x7q x7q"} {
 		f.Add(s)

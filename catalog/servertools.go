@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -251,9 +253,10 @@ func (t *ServerTools) Call(ctx context.Context, req *mcp.CallToolRequest, e *Ent
 }
 
 // toolAnswer takes the data from a tool's result: what is structured, else a
-// text that is JSON, else the text.
+// text that is JSON, else the text. The rest comes along: other blocks, texts
+// that say more than what is structured, and _meta.
 func toolAnswer(r *mcp.CallToolResult) (*Answer, error) {
-	a := &Answer{}
+	a := &Answer{Meta: r.Meta}
 	var texts []string
 	for _, block := range r.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
@@ -266,11 +269,26 @@ func toolAnswer(r *mcp.CallToolResult) (*Answer, error) {
 	var err error
 	switch {
 	case r.StructuredContent != nil:
-		a.Data, err = json.Marshal(r.StructuredContent)
+		if a.Data, err = json.Marshal(r.StructuredContent); err != nil {
+			return nil, err
+		}
+		a.Content = slices.DeleteFunc(slices.Clone(r.Content), func(block mcp.Content) bool {
+			t, ok := block.(*mcp.TextContent)
+			return ok && sameJSON([]byte(t.Text), a.Data)
+		})
 	case len(texts) == 1 && json.Valid([]byte(text)) && depth([]byte(text)) <= maxDepth:
 		a.Data = json.RawMessage(strings.TrimSpace(text))
 	case len(texts) > 0:
 		a.Data, err = json.Marshal(text)
 	}
 	return a, err
+}
+
+// sameJSON reports whether a text is data, written perhaps in another way.
+func sameJSON(text, data []byte) bool {
+	if len(text) == 0 || depth(text) > maxDepth {
+		return len(text) == 0
+	}
+	var a, b any
+	return json.Unmarshal(text, &a) == nil && json.Unmarshal(data, &b) == nil && reflect.DeepEqual(a, b)
 }

@@ -39,6 +39,45 @@ func manyTools(opts *mcp.ServerOptions) *mcp.Server {
 	return server
 }
 
+// What a tool says beside its structured content is not lost.
+func TestToolAnswer(t *testing.T) {
+	t.Parallel()
+	words := func(texts ...string) (out []mcp.Content) {
+		for _, s := range texts {
+			out = append(out, &mcp.TextContent{Text: s})
+		}
+		return out
+	}
+	image := &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}
+	for _, c := range []struct {
+		result mcp.CallToolResult
+		data   string
+		rest   []mcp.Content
+	}{
+		{mcp.CallToolResult{StructuredContent: map[string]any{"n": 1}, Content: words(`{ "n": 1 }`)}, `{"n":1}`, nil},
+		{mcp.CallToolResult{StructuredContent: map[string]any{"n": 1}, Content: append(words("Beware: an estimate", `{"n":1}`), image)}, `{"n":1}`, append(words("Beware: an estimate"), image)},
+		{mcp.CallToolResult{Content: words(`{"n":1}`)}, `{"n":1}`, nil},
+		{mcp.CallToolResult{Content: words("one", "two")}, `"one\ntwo"`, nil},
+		{mcp.CallToolResult{}, "", nil},
+	} {
+		c.result.Meta = mcp.Meta{"example.com/trace": "t1"}
+		a, err := toolAnswer(&c.result)
+		require.NoError(t, err)
+		require.Equal(t, c.data, string(a.Data))
+		require.ElementsMatch(t, c.rest, a.Content)
+		r, err := (&done{Answer: a}).result(&mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}})
+		require.NoError(t, err)
+		require.Equal(t, "t1", r.Meta["example.com/trace"])
+		require.Len(t, r.Content, 1+len(c.rest))
+	}
+	_, err := New(Tools(manyTools(nil), nil), &Options{Shortcuts: []Shortcut{{Name: "x", Entry: "list_lamps"}}})
+	require.ErrorContains(t, err, "Advertise")
+	c, err := New(Tools(manyTools(nil), nil), nil)
+	require.NoError(t, err)
+	_, err = c.Lint(t.Context())
+	require.ErrorContains(t, err, "who asks")
+}
+
 func TestServerTools(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, revision string) {

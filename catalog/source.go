@@ -51,7 +51,9 @@ func Static(entries ...Entry) Source {
 }
 
 // JSON returns a source of the entries in a document: a list of them, or an
-// object {"version": ..., "entries": [...]}. A malformed entry is a [Problem]
+// object {"version": ..., "entries": [...]}. The version is a label for the
+// event of a refresh: whether anything changed, the whole document tells. A
+// malformed entry is a [Problem]
 // of the snapshot; only a malformed document is an error.
 func JSON(document []byte) (Source, error) {
 	s, err := parseSnapshot(document)
@@ -102,10 +104,10 @@ func parseSnapshot(document []byte) (*Snapshot, error) {
 	if len(raw) > maxEntries {
 		return nil, fmt.Errorf("the document has %d entries, more than %d", len(raw), maxEntries)
 	}
-	if version == "" || len(version) > 128 {
-		version = fingerprint(document)
+	s := &Snapshot{Version: fingerprint(document)}
+	if version != "" {
+		s.Version = clip(version, 128) + "-" + s.Version // whoever forgets to count up is forgiven
 	}
-	s := &Snapshot{Version: version}
 	for _, r := range raw {
 		var e Entry
 		if err := json.Unmarshal(r, &e); err != nil {

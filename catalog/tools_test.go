@@ -267,6 +267,20 @@ func TestBatch(t *testing.T) {
 	})
 }
 
+// What was rewritten is told for each call of a batch too.
+func TestBatchTellsWhatWasRewritten(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, revision string) {
+		d := newDesktop(t, revision, Options{Repairer: RepairFunc(func(context.Context, *mcp.Tool, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"symbol":"AAPL"}`), nil
+		})})
+		results := d.data(t, "call_api", `{"calls":[{"id":"SEC_Filings"},{"id":"prices","arguments":{"symbl":"AAPL"}},{"id":"prices","arguments":{"symbol":"B"}}]}`)["results"].([]any)
+		for i, want := range []any{map[string]any{"id": "sec-filings"}, map[string]any{"arguments": map[string]any{"symbol": "AAPL"}}, nil} {
+			require.Equal(t, want, results[i].(map[string]any)["rewritten"])
+		}
+	})
+}
+
 // countingCaller notes how many calls run at once, and in which order.
 type countingCaller struct {
 	wait          chan struct{}

@@ -116,7 +116,7 @@ func TestUpstreamRefusesArguments(t *testing.T) {
 		var f *errors.Failure
 		require.ErrorAs(t, err, &f, args)
 		require.Contains(t, f.Error(), want)
-		require.Contains(t, f.Error(), "give id (required, string)", "it says what fits")
+		require.Contains(t, f.Error(), "give id (required, string, at most 5 characters)", "it says what fits")
 	}
 	seen, _ := api.seen()
 	require.Empty(t, seen)
