@@ -244,7 +244,7 @@ func (d *definition) allNames() []string {
 // advertise returns t as clients see it.
 func advertise(t *mcp.Tool, verbatim, inferredIn, inferredOut bool) (*mcp.Tool, []SchemaCleaned, error) {
 	c := *t
-	var cleaned []SchemaCleaned
+	var changes []change
 	for _, s := range []struct {
 		schema   *any
 		name     string
@@ -267,12 +267,45 @@ func advertise(t *mcp.Tool, verbatim, inferredIn, inferredOut bool) (*mcp.Tool, 
 		}
 		if !verbatim {
 			for _, ch := range clean(doc, s.input, s.inferred) {
-				cleaned = append(cleaned, SchemaCleaned{Tool: t.Name, Pointer: "/" + s.name + ch.pointer, Change: ch.what, Loss: ch.warn})
+				ch.pointer = "/" + s.name + ch.pointer
+				changes = append(changes, ch)
 			}
 		}
 		*s.schema = json.RawMessage(doc.bytes())
 	}
-	return &c, cleaned, nil
+	return &c, summarize(t.Name, changes), nil
+}
+
+// maxPointers is how many places an event names.
+const maxPointers = 5
+
+// summarize makes one event of each kind of change.
+func summarize(tool string, changes []change) (events []SchemaCleaned) {
+	type kind struct {
+		what string
+		warn bool
+	}
+	at := map[kind]int{}
+	seen := map[change]bool{}
+	for _, ch := range changes {
+		if seen[ch] {
+			continue // in another copy of the same definition
+		}
+		seen[ch] = true
+		k := kind{ch.what, ch.warn}
+		i, ok := at[k]
+		if !ok {
+			i = len(events)
+			at[k] = i
+			events = append(events, SchemaCleaned{Tool: tool, Change: ch.what, Loss: ch.warn})
+		}
+		e := &events[i]
+		e.Count++
+		if len(e.Pointers) < maxPointers {
+			e.Pointers = append(e.Pointers, ch.pointer)
+		}
+	}
+	return events
 }
 
 func declaredProperties(t *mcp.Tool) (map[string]bool, error) {

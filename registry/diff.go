@@ -138,13 +138,19 @@ func (d *differ) compareTools(old, now *document) {
 	}
 }
 
-// inlined returns a schema with its local references replaced.
+// maxCompared bounds what is copied to compare a schema, in bytes.
+const maxCompared = 1 << 20
+
+// inlined returns a schema with its local references replaced, or as it is, if
+// they cannot be.
 func inlined(s *document) *document {
 	if s == nil {
 		return object()
 	}
-	c := s.clone()
-	(&cleaner{root: s, budget: maxInlined}).inline(c, "", nil)
+	c, _, ok := inlineWithin(s, maxCompared)
+	if !ok {
+		return s
+	}
 	c.remove("$defs")
 	c.remove("definitions")
 	return c
@@ -217,6 +223,16 @@ func (d *differ) compareSchemas(at string, old, now *document, input bool) {
 			d.add(narrower, at+"/"+k, "there is %s now", k)
 		default:
 			d.add(Breaking, at+"/"+k, "%s changed", k)
+		}
+	}
+	// There are definitions only where references to them could not be inlined.
+	for _, k := range []string{"$defs", "definitions"} {
+		if was := old.get(k); was.isObject() {
+			for i, name := range was.keys {
+				if is := now.get(k).get(name); is != nil {
+					d.compareSchemas(at+"/"+k+"/"+escapePointer(name), was.members[i], is, input)
+				}
+			}
 		}
 	}
 	if was, is := old.get("default"), now.get("default"); !equal(was, is) {

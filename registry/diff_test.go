@@ -41,6 +41,8 @@ func TestDiff(t *testing.T) {
 	}{
 		{"nothing", in(`"a":{"type":"string"}`, ``), in(`"a":{"type":"string"}`, ``), nil},
 		{"order of members means nothing", tool(`"inputSchema":{"type":"object","x":1}`), tool(`"inputSchema":{"x":1,"type":"object"}`), nil},
+		{"a definition that is not inlined", in(`"a":{"$ref":"#/$defs/A"},"z":{"$ref":"#/$defs/Gone"}`, `,"$defs":{"A":{"type":"string"}}`),
+			in(`"a":{"$ref":"#/$defs/A"},"z":{"$ref":"#/$defs/Gone"}`, `,"$defs":{"A":{"type":"integer"}}`), []string{"breaking: f /inputSchema/$defs/A/type: the type was string and is integer"}},
 		{"removed", named("a", "b"), named("b"), []string{"breaking: a: the tool was removed"}},
 		{"added at the end", named("a", "b"), named("a", "b", "c"), []string{"additive: c: the tool was added"}},
 		{"added in between", named("a", "b"), named("a", "c", "b"), []string{`breaking: the order changed: tool 2 is now "c", which was "b"`, "additive: c: the tool was added"}},

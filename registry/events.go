@@ -21,14 +21,18 @@ func (e RegistrationRefused) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("tool", e.Tool), slog.String("reason", e.Reason))
 }
 
-// SchemaCleaned says that a schema is advertised otherwise than it was written.
+// SchemaCleaned says that the schemas of a tool are advertised otherwise than
+// they were written. There is one for each kind of change.
 type SchemaCleaned struct {
-	Tool string
-	// Pointer is the JSON pointer of the place, below inputSchema or outputSchema.
-	Pointer string
-	Change  string
+	Tool   string
+	Change string
+	// Count is the number of places.
+	Count int
+	// Pointers are the JSON pointers of the first few places, below inputSchema
+	// or outputSchema.
+	Pointers []string
 	// Loss is true if clients see less than was written: a recursion that was
-	// cut, a reference that could not be inlined.
+	// cut, references that could not be inlined.
 	Loss bool
 }
 
@@ -45,7 +49,7 @@ func (e SchemaCleaned) EventLevel() slog.Level {
 
 // LogValue returns the event's fields.
 func (e SchemaCleaned) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("tool", e.Tool), slog.String("pointer", e.Pointer), slog.String("change", e.Change))
+	return slog.GroupValue(slog.String("tool", e.Tool), slog.String("change", e.Change), slog.Int("count", e.Count), slog.Any("pointers", e.Pointers))
 }
 
 // FormerNameCalled says that a tool was called by a name that it used to have.

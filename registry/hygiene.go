@@ -1,16 +1,8 @@
 package registry
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
-)
-
-// Bounds on inlining: a schema that would grow beyond them keeps its $refs.
-const (
-	maxInlined  = 4096 // values that all inlined copies of one schema may add
-	maxRefDepth = 16   // references inside references
 )
 
 // A change is one thing that hygiene did to a schema, or could not do.
@@ -30,27 +22,47 @@ type change struct {
 // the schema was derived from a Go type, where null is how a nil slice is
 // written and not something that the author decided.
 func clean(schema *document, input, inferred bool) []change {
-	c := &cleaner{root: schema.clone(), input: input, inferred: inferred, budget: maxInlined}
-	c.inline(schema, "", nil)
+	c := &cleaner{input: input, inferred: inferred, targets: map[string]bool{}}
+	refer(schema, c.targets)
 	c.walk(schema, "", false)
-	if input && schema.isObject() && schema.get("type").string() == "object" && !schema.get("properties").isObject() {
-		schema.set("properties", object())
-		c.note("", "added the properties that clients expect", false)
+	if len(c.targets) == 0 {
+		dropDefinitions(schema)
+		c.addProperties(schema)
+		return c.changes
 	}
+	inlined, changes, ok := inline(schema)
+	c.changes = append(c.changes, changes...)
+	if !ok {
+		if !schema.has("$ref") { // else they may be behind it
+			c.addProperties(schema)
+		}
+		return c.changes
+	}
+	// What is nullable and optional shows only now, where a reference was both.
+	c.targets = nil
+	c.walk(inlined, "", false)
+	dropDefinitions(inlined)
+	c.addProperties(inlined)
+	*schema = *inlined
 	return c.changes
 }
 
 type cleaner struct {
-	root     *document // as written, which $refs point into
 	input    bool
 	inferred bool
-	budget   int
-	kept     bool // a local $ref stays, so definitions stay
+	targets  map[string]bool // pointers of what local $refs point at, and of what contains it
 	changes  []change
 }
 
 func (c *cleaner) note(pointer, what string, warn bool) {
 	c.changes = append(c.changes, change{pointer, what, warn})
+}
+
+func (c *cleaner) addProperties(s *document) {
+	if c.input && s.isObject() && s.get("type").string() == "object" && !s.get("properties").isObject() {
+		s.set("properties", object())
+		c.note("", "added the properties that clients expect", false)
+	}
 }
 
 // Keywords whose value is a schema, a list of schemas, or schemas by name.
@@ -85,121 +97,14 @@ func children(s *document, f func(parent *document, i int, keyword, pointer stri
 	}
 }
 
-// inline replaces local references below s, in place.
-func (c *cleaner) inline(s *document, pointer string, open []string) {
-	if !s.isObject() {
-		return
-	}
-	if ref := s.get("$ref"); ref.isString() && strings.HasPrefix(ref.string(), "#") {
-		c.replaceRef(s, ref.string(), pointer, open)
-		return
-	}
-	if s.has("$dynamicRef") || s.has("$recursiveRef") {
-		c.kept = true
-	}
-	children(s, func(parent *document, i int, keyword, below string) {
-		if keyword == "$defs" || keyword == "definitions" {
-			return // unused once everything is inlined
-		}
-		c.inline(parent.members[i], pointer+below, open)
-	})
-}
-
-func (c *cleaner) replaceRef(s *document, ref, pointer string, open []string) {
-	target := resolvePointer(c.root, ref)
-	switch {
-	case target == nil:
-		c.kept = true
-		c.note(pointer, "kept $ref "+ref+", which points at nothing", true)
-		return
-	case ref == "#" || slices.Contains(open, ref) || strings.HasPrefix(pointer+"/", strings.TrimPrefix(ref, "#")+"/"):
-		// The generic form: what it is, not what it holds.
-		s.remove("$ref")
-		for _, k := range []string{"type", "title", "description"} {
-			if v := target.get(k); v != nil && !s.has(k) {
-				s.set(k, v.clone())
-			}
-		}
-		c.note(pointer, "cut the recursion of $ref "+ref, true)
-		return
-	case target.isBool():
-		s.remove("$ref")
-		if target.scalar == "false" {
-			s.set("not", object())
-		}
-		return
-	}
-	n := target.size(maxInlined + 1)
-	if n > c.budget || len(open) >= maxRefDepth || target.has("$id") {
-		c.kept = true
-		c.note(pointer, "kept $ref "+ref+", which is too large to inline", true)
-		return
-	}
-	c.budget -= n
-	copied := target.clone()
-	if !copied.isObject() {
-		c.kept = true
-		c.note(pointer, "kept $ref "+ref+", which is not a schema", true)
-		return
-	}
-	open = append(slices.Clone(open), ref)
-	c.inline(copied, strings.TrimPrefix(ref, "#"), open)
-	s.remove("$ref")
-	c.merge(s, copied)
-}
-
-// merge adds what from says to s. What describes (title, description, default,
-// and so on) is taken from s where both have it; where both constrain, both hold.
-func (c *cleaner) merge(s, from *document) {
-	describing := []string{"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$defs", "definitions", "$anchor"}
-	for i, k := range from.keys {
-		have := s.get(k)
-		if have != nil && !slices.Contains(describing, k) && string(have.bytes()) != string(from.members[i].bytes()) {
-			all := s.get("allOf")
-			if !all.isArray() {
-				all = &document{kind: '['}
-				s.set("allOf", all)
-			}
-			all.members = append(all.members, from)
-			return
-		}
-	}
-	for i, k := range from.keys {
-		if !s.has(k) && k != "$defs" && k != "definitions" && k != "$anchor" {
-			s.set(k, from.members[i])
-		}
-	}
-}
-
-// hasName reports whether one of the definitions can be referred to by a name
-// that it gives itself.
-func hasName(definitions *document) bool {
-	if !definitions.isObject() {
-		return false
-	}
-	for _, d := range definitions.members {
-		if d.isObject() && (d.has("$anchor") || d.has("$dynamicAnchor") || d.has("$id")) {
-			return true
-		}
-	}
-	return false
-}
-
 // walk drops the nulls and boolean schemas that clients refuse, below s.
 // optional says that whoever sends a value for s may leave it out instead.
 func (c *cleaner) walk(s *document, pointer string, optional bool) {
 	if !s.isObject() {
 		return
 	}
-	for _, k := range []string{"$defs", "definitions"} {
-		// Nothing refers to them any more, unless by a name of their own, which
-		// may be known elsewhere.
-		if !c.kept && !hasName(s.get(k)) {
-			s.remove(k)
-		}
-	}
 	c.dropNulls(s, pointer)
-	if c.input {
+	if c.input && !c.isTarget(s, pointer) {
 		c.dropNullType(s, pointer, optional)
 	}
 	required := names(s.get("required"))
@@ -244,28 +149,28 @@ func (c *cleaner) dropNulls(s *document, pointer string) {
 	}
 }
 
+// isTarget reports whether a reference points at s or below. Null stays there:
+// it may matter where the reference is.
+func (c *cleaner) isTarget(s *document, pointer string) bool {
+	if s.has("$anchor") || s.has("$dynamicAnchor") {
+		return true
+	}
+	return c.targets[pointer]
+}
+
 // dropNullType advertises ["null", T] as T where leaving the value out says
 // what null says.
 func (c *cleaner) dropNullType(s *document, pointer string, optional bool) {
-	types := s.get("type")
-	if types.isArray() {
-		var rest []*document
-		nilable := true // every other type has an empty value of its own
-		for _, t := range types.members {
-			if t.string() != "null" {
-				rest = append(rest, t)
-				nilable = nilable && (t.string() == "array" || t.string() == "object")
-			}
-		}
-		if len(rest) == 0 || len(rest) == len(types.members) || !optional && !(c.inferred && nilable) {
-			return
-		}
+	rest, nilable := withoutNull(s.get("type"))
+	switch {
+	case rest != nil && (optional || c.inferred && nilable) && allowsOtherThanNull(s, rest):
 		if len(rest) == 1 {
 			s.set("type", rest[0])
 		} else {
 			s.set("type", &document{kind: '[', members: rest})
 		}
-	} else if !optional || !c.dropNullBranch(s) {
+	case rest == nil && optional && dropNullBranch(s):
+	default:
 		return
 	}
 	if e := s.get("enum"); e.isArray() {
@@ -277,8 +182,61 @@ func (c *cleaner) dropNullType(s *document, pointer string, optional bool) {
 	c.note(pointer, "dropped null from the types of an optional value", false)
 }
 
+// withoutNull returns the types but null, or nil if null is not one of several.
+// nilable says that the others have an empty value of their own.
+func withoutNull(types *document) (rest []*document, nilable bool) {
+	if !types.isArray() {
+		return nil, false
+	}
+	nilable = true
+	for _, t := range types.members {
+		if t.string() != "null" {
+			rest = append(rest, t)
+			nilable = nilable && (t.string() == "array" || t.string() == "object")
+		}
+	}
+	if len(rest) == len(types.members) {
+		return nil, false
+	}
+	return rest, nilable
+}
+
+// allowsOtherThanNull reports whether enum and const leave a value of one of
+// the types, of any type if there are none. Where they do not, null is all that
+// may be sent, and a schema without it would accept nothing.
+func allowsOtherThanNull(s *document, types []*document) bool {
+	fits := func(v *document) bool {
+		return !v.isNull() && (len(types) == 0 || slices.ContainsFunc(types, func(t *document) bool { return v.isOf(t.string()) }))
+	}
+	if v := s.get("const"); v != nil && !fits(v) {
+		return false
+	}
+	if e := s.get("enum"); e.isArray() && !slices.ContainsFunc(e.members, fits) {
+		return false
+	}
+	return true
+}
+
+// isOf reports whether d may be a value of a JSON Schema type.
+func (d *document) isOf(kind string) bool {
+	switch kind {
+	case "null":
+		return d.isNull()
+	case "boolean":
+		return d.isBool()
+	case "string":
+		return d.isString()
+	case "array":
+		return d.isArray()
+	case "object":
+		return d.isObject()
+	default: // 1.0 is an integer, too
+		return d.kind == 0 && !d.isNull() && !d.isBool() && !d.isString()
+	}
+}
+
 // dropNullBranch turns {"anyOf": [T, {"type": "null"}]} into T.
-func (c *cleaner) dropNullBranch(s *document) bool {
+func dropNullBranch(s *document) bool {
 	for _, k := range []string{"anyOf", "oneOf"} {
 		branches := s.get(k)
 		if !branches.isArray() || len(branches.members) != 2 {
@@ -290,8 +248,18 @@ func (c *cleaner) dropNullBranch(s *document) bool {
 		if null < 0 || !branches.members[1-null].isObject() {
 			continue
 		}
+		other := branches.members[1-null]
+		var types []*document
+		if t := other.get("type"); t.isArray() {
+			types = t.members
+		} else if t.isString() {
+			types = []*document{t}
+		}
+		if !allowsOtherThanNull(s, types) || !allowsOtherThanNull(other, types) {
+			continue
+		}
 		s.remove(k)
-		c.merge(s, branches.members[1-null])
+		merge(s, other)
 		return true
 	}
 	return false
@@ -306,61 +274,4 @@ func names(list *document) map[string]bool {
 		}
 	}
 	return set
-}
-
-// resolvePointer returns what a local reference points at, or nil: "#",
-// "#/a/b" or "#anchor".
-func resolvePointer(root *document, ref string) *document {
-	path := strings.TrimPrefix(ref, "#")
-	if path == "" {
-		return root
-	}
-	if !strings.HasPrefix(path, "/") {
-		return findAnchor(root, path)
-	}
-	at := root
-	for part := range strings.SplitSeq(path[1:], "/") {
-		part = unescapePointer(part)
-		switch {
-		case at.isObject():
-			at = at.get(part)
-		case at.isArray():
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(at.members) {
-				return nil
-			}
-			at = at.members[i]
-		default:
-			return nil
-		}
-	}
-	return at
-}
-
-func findAnchor(s *document, name string) (found *document) {
-	if s.get("$anchor").string() == name {
-		return s
-	}
-	children(s, func(parent *document, i int, _, _ string) {
-		if found == nil {
-			found = findAnchor(parent.members[i], name)
-		}
-	})
-	return found
-}
-
-var (
-	pointerEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	pointerUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-func escapePointer(s string) string { return pointerEscaper.Replace(s) }
-
-// unescapePointer also undoes percent-encoding, which a pointer in a URI
-// fragment has (RFC 6901, section 6).
-func unescapePointer(s string) string {
-	if u, err := url.PathUnescape(s); err == nil {
-		s = u
-	}
-	return pointerUnescaper.Replace(s)
 }

@@ -50,6 +50,10 @@ func TestClean(t *testing.T) {
 		{name: "nullable enum",
 			in:   `{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x",null]}}}`,
 			want: `{"type":"object","properties":{"a":{"type":"string","enum":["x"]}}}`},
+		{name: "null is all that is allowed",
+			in:   `{"type":"object","properties":{"a":{"type":["string","null"],"enum":[null]},"b":{"type":["string","null"],"const":null},"c":{"type":["string","null"],"enum":[null,5]},"d":{"anyOf":[{"type":"string"},{"type":"null"}],"enum":[null]},"e":{"anyOf":[{"type":"string"},{"type":"null"}],"const":null},"f":{"anyOf":[{"type":"integer"},{"type":"null"}],"enum":[null,"x"]},"g":{"anyOf":[{"enum":[null]},{"type":"null"}]}}}`,
+			want: `{"type":"object","properties":{"a":{"type":["string","null"],"enum":[null]},"b":{"type":["string","null"],"const":null},"c":{"type":["string","null"],"enum":[null,5]},"d":{"anyOf":[{"type":"string"},{"type":"null"}],"enum":[null]},"e":{"anyOf":[{"type":"string"},{"type":"null"}],"const":null},"f":{"anyOf":[{"type":"integer"},{"type":"null"}],"enum":[null,"x"]},"g":{"anyOf":[{"enum":[null]},{"type":"null"}]}}}`,
+		},
 		{name: "anyOf with null",
 			in:   `{"type":"object","properties":{"a":{"anyOf":[{"type":"string","maxLength":3},{"type":"null"}],"description":"d","default":null}}}`,
 			want: `{"type":"object","properties":{"a":{"description":"d","type":"string","maxLength":3}}}`},
@@ -65,7 +69,7 @@ func TestClean(t *testing.T) {
 		{name: "recursion (B150)",
 			in:      `{"type":"object","properties":{"tree":{"$ref":"#/$defs/Node"}},"$defs":{"Node":{"type":"object","description":"a node","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/Node"}}}}}}`,
 			want:    `{"type":"object","properties":{"tree":{"type":"object","description":"a node","properties":{"kids":{"type":"array","items":{"type":"object","description":"a node"}}}}}}`,
-			changes: "/$defs/Node/properties/kids/items: cut the recursion of $ref #/$defs/Node"},
+			changes: "/$defs/Node/properties/kids/items: cut the recursion of a $ref"},
 		{name: "recursion to the root",
 			in:   `{"type":"object","properties":{"not":{"$ref":"#"}}}`,
 			want: `{"type":"object","properties":{"not":{"type":"object"}}}`},
@@ -78,7 +82,22 @@ func TestClean(t *testing.T) {
 		{name: "dangling ref stays, with definitions",
 			in:      `{"type":"object","properties":{"a":{"$ref":"#/$defs/Nope"}},"$defs":{"A":{"type":"string"}}}`,
 			want:    `{"type":"object","properties":{"a":{"$ref":"#/$defs/Nope"}},"$defs":{"A":{"type":"string"}}}`,
-			changes: "/properties/a: kept $ref #/$defs/Nope, which points at nothing"},
+			changes: "/properties/a: kept every $ref: one points at nothing"},
+		{name: "all references stay, or none",
+			in:   `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/$defs/Nope"}},"$defs":{"A":{"properties":{"n":{"type":["null","string"]}}},"B":null}}`,
+			want: `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/$defs/Nope"}},"$defs":{"A":{"properties":{"n":{"type":"string"}}},"B":{}}}`},
+		{name: "references into what loses its null",
+			in:   `{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"type":["null","string"]},"c":{"$ref":"#/properties/a/anyOf/0"},"d":{"$ref":"#/properties/b"},"e":{"$ref":"#/$defs/Nope"}},"required":["d"]}`,
+			want: `{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"type":["null","string"]},"c":{"$ref":"#/properties/a/anyOf/0"},"d":{"$ref":"#/properties/b"},"e":{"$ref":"#/$defs/Nope"}},"required":["d"]}`},
+		{name: "references into what loses its null, inlined",
+			in:   `{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"type":["null","string"]},"c":{"$ref":"#/properties/a/anyOf/0"},"d":{"$ref":"#/properties/b"}},"required":["d"]}`,
+			want: `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":["null","string"]}},"required":["d"]}`},
+		{name: "optional reference to what is nullable",
+			in:   `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"anyOf":[{"$ref":"#/$defs/B"},{"type":"null"}]}},"$defs":{"A":{"type":["null","string"]},"B":{"type":"integer"}}}`,
+			want: `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`},
+		{name: "keywords that mean more beside each other",
+			in:   `{"type":"object","properties":{"a":{"if":{"type":"string"},"$ref":"#/$defs/A"}},"$defs":{"A":{"then":{"minLength":3}}}}`,
+			want: `{"type":"object","properties":{"a":{"if":{"type":"string"},"allOf":[{"then":{"minLength":3}}]}}}`},
 		{name: "foreign ref stays",
 			in:   `{"type":"object","properties":{"a":{"$ref":"https://example.com/s.json"}}}`,
 			want: `{"type":"object","properties":{"a":{"$ref":"https://example.com/s.json"}}}`},
@@ -118,24 +137,43 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// References that double at every step must not fill the memory.
+// doubling has n definitions that refer to the one before twice: inlined, it
+// doubles n times.
+func doubling(n, padding int) string {
+	defs := []string{`"d0":{"type":"string","description":"` + strings.Repeat("x", padding) + `"}`}
+	for i := 1; i < n; i++ {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"type":"object","properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i-1, i-1))
+	}
+	return fmt.Sprintf(`{"type":"object","properties":{"x":{"$ref":"#/$defs/d%d"}},"$defs":{%s}}`, n-1, strings.Join(defs, ","))
+}
+
+// Inlining must not make a small schema large. What would grow too much is
+// advertised as it was written, with one event.
 func TestInliningIsBounded(t *testing.T) {
 	t.Parallel()
-	defs := []string{`"d0":{"type":"string"}`}
-	for i := 1; i < 40; i++ {
-		defs = append(defs, fmt.Sprintf(`"d%d":{"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i-1, i-1))
-	}
-	d, err := parseDocument([]byte(`{"type":"object","properties":{"x":{"$ref":"#/$defs/d39"}},"$defs":{` + strings.Join(defs, ",") + `}}`))
-	require.NoError(t, err)
-	lost := 0
-	for _, ch := range clean(d, true, false) {
-		if ch.warn {
-			lost++
+	for _, n := range []int{3, 5, 7, 9, 13, 31, 40, 1000} {
+		for _, padding := range []int{0, 400, 3000} {
+			written := doubling(n, padding)
+			d, err := parseDocument([]byte(written))
+			require.NoError(t, err)
+			changes := clean(d, true, false)
+			got := string(d.bytes())
+			require.LessOrEqual(t, len(got), len(written)+max(len(written), 4096), "%d definitions", n)
+			if d.has("$defs") {
+				require.Equal(t, written, got, "as it was written")
+				require.Len(t, changes, 1)
+				require.True(t, changes[0].warn)
+			} else {
+				require.NotContains(t, got, "$ref")
+			}
+			require.Equal(t, n <= 5 && padding < 400 || n == 3 && padding == 400, !d.has("$defs"), "%d definitions, %d bytes inlined", n, len(got))
 		}
 	}
-	require.NotZero(t, lost)
-	require.True(t, d.has("$defs"), "references were kept, so what they point at must be")
-	require.Less(t, len(d.bytes()), 1<<20)
+	// A definition that is used once costs nothing, however large it is.
+	d, err := parseDocument([]byte(`{"type":"object","properties":{"x":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string","description":"` + strings.Repeat("x", 20000) + `"}}}`))
+	require.NoError(t, err)
+	require.Empty(t, clean(d, true, false))
+	require.False(t, d.has("$defs"))
 }
 
 func TestServersAreForgotten(t *testing.T) {
@@ -165,6 +203,13 @@ func FuzzClean(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":["null","string"]}}}`,
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["a"]}`,
+		`{"properties":{"a":{"type":["string","null"],"enum":[null]}}}`,
+		`{"properties":{"a":{"type":["string","null"],"enum":["x",null],"default":null}}}`,
+		`{"properties":{"a":{"type":["string","null"],"const":null}}}`,
+		`{"properties":{"a":{"type":["integer","null"],"enum":["x",null]}}}`,
+		`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"enum":[null]}}}`,
+		`{"properties":{"a":{"if":{"minLength":1},"$ref":"#/$defs/A"}},"$defs":{"A":{"then":{"minLength":3}}}}`,
+		`{"properties":{"a":{"contains":{},"$ref":"#/$defs/A"}},"$defs":{"A":{"minContains":3}}}`,
 		`{"$ref":"#"}`, `true`, `[]`, `{"items":[null,true,{"$ref":"#/items/2"}]}`, `{"properties":{"~/":{"$ref":"#/properties/~0~1"}}}`,
 	} {
 		f.Add([]byte(s), []byte(`{"a":"x"}`))
@@ -174,12 +219,19 @@ func FuzzClean(f *testing.F) {
 		if err != nil {
 			return
 		}
+		impossible := hasImpossible(d)
 		lost := slices.ContainsFunc(clean(d, true, false), func(c change) bool { return c.warn })
 		out := d.bytes()
 		require.True(t, json.Valid(out), string(out))
 		again := d.clone()
 		clean(again, true, false)
 		require.Equal(t, string(out), string(again.bytes()))
+
+		// What could be sent, if only null, can be sent.
+		// (Merging schemas shows what was impossible before.)
+		if !impossible && !bytes.Contains(data, []byte("$ref")) && !bytes.Contains(data, []byte("Of")) {
+			require.False(t, hasImpossible(d), "%s\nbecame\n%s", data, out)
+		}
 
 		// A value that has no null and was accepted is accepted by what is advertised.
 		// (The validator does not survive a reference that leads back to itself.)
@@ -192,6 +244,26 @@ func FuzzClean(f *testing.F) {
 			require.NoError(t, after.Validate(value), "%s\nbecame\n%s\nfor %s", data, out, instance)
 		}
 	})
+}
+
+// hasImpossible reports whether an enum or a const has no value of the types
+// that stand beside it.
+func hasImpossible(s *document) (found bool) {
+	types := s.get("type")
+	allowed := func(v *document) bool {
+		if types.isArray() {
+			return slices.ContainsFunc(types.members, func(t *document) bool { return v.isOf(t.string()) })
+		}
+		return !types.isString() || v.isOf(types.string())
+	}
+	if e := s.get("enum"); e.isArray() && !slices.ContainsFunc(e.members, allowed) {
+		return true
+	}
+	if v := s.get("const"); v != nil && !allowed(v) {
+		return true
+	}
+	children(s, func(parent *document, i int, _, _ string) { found = found || hasImpossible(parent.members[i]) })
+	return found
 }
 
 func compile(schema []byte) *jsonschema.Resolved {

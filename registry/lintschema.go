@@ -132,13 +132,16 @@ func (w *schemaWalk) checkRef(s *document, pointer string, above []*document) {
 		if len(w.refs) == 0 { // what is inside is reported once, where it is used first
 			w.found("schema-ref", pointer, "there is a $ref, %s", ref)
 		}
-		if len(w.refs) < maxRefDepth && target.isObject() && target.size(maxInlined+1) <= maxInlined {
+		if len(w.refs) < maxRefDepth && target.isObject() && target.size(maxFollowed+1) <= maxFollowed {
 			inner := *w
 			inner.refs = append(slices.Clone(w.refs), ref)
 			inner.onlyRefs(target, pointer, append(above, s))
 		}
 	}
 }
+
+// maxFollowed is how many values a definition has at most that is followed.
+const maxFollowed = 4096
 
 // onlyRefs follows references without judging what else is there.
 func (w *schemaWalk) onlyRefs(s *document, pointer string, above []*document) {

@@ -58,8 +58,9 @@ type Options struct {
 	SpecNames bool
 	// Verbatim advertises schemas as they are registered. If false, they are
 	// advertised as common clients need them: with properties, without
-	// ["null", T] for optional values, with local $refs inlined, without null
-	// or true where clients expect an object.
+	// ["null", T] for optional values, with local $refs inlined (unless the
+	// schema would grow by more than its own size or 4 kB, whichever is more),
+	// without null or true where clients expect an object.
 	Verbatim bool
 	// ReadOnly begins in read-only mode; see [Registry.SetReadOnly].
 	ReadOnly bool

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -341,8 +343,21 @@ func TestCleaningIsObserved(t *testing.T) {
 	r := registry.New(nil, &registry.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
 		events = append(events, e.(registry.SchemaCleaned))
 	})})
-	require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{"t":{"$ref":"#/$defs/T"}},"$defs":{"T":{"properties":{"t":{"$ref":"#/$defs/T"}}}}}`)}, raw))
-	require.Equal(t, []registry.SchemaCleaned{{Tool: "f", Pointer: "/inputSchema/$defs/T/properties/t", Change: "cut the recursion of $ref #/$defs/T", Loss: true}}, events)
+	require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{"t":{"$ref":"#/$defs/T"},"u":{"$ref":"#/$defs/T"}},"$defs":{"T":{"properties":{"t":{"$ref":"#/$defs/T"}}}}}`)}, raw))
+	require.Equal(t, []registry.SchemaCleaned{
+		{Tool: "f", Change: "cut the recursion of a $ref", Count: 1, Pointers: []string{"/inputSchema/$defs/T/properties/t"}, Loss: true},
+	}, events, "one place, however often it is copied")
+
+	events = nil
+	var properties []string
+	for i := range 20 {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"type":["null","string"]}`, i))
+	}
+	require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: "g", InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`)}, raw))
+	require.Len(t, events, 1)
+	require.Equal(t, 20, events[0].Count)
+	require.Len(t, events[0].Pointers, 5)
+	require.Equal(t, slog.LevelDebug, events[0].EventLevel())
 	for _, e := range []observe.Event{events[0], registry.RegistrationRefused{}, registry.FormerNameCalled{}} {
 		require.NotEmpty(t, e.EventName())
 		require.NotEmpty(t, e.LogValue().Group())
