@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,20 +26,20 @@ const helperEnv = "STDIOGUARD_TEST_HELPER"
 
 // A helper says what the server process does.
 type helper struct {
-	SDK        bool   `json:",omitempty"` // serve with the SDK's transport and no guard
-	Before     string `json:",omitempty"` // a way to write before the guard
-	After      string `json:",omitempty"` // a way to write between guard and session
-	PauseMs    int    `json:",omitempty"` // between Before and the guard
-	Then       string `json:",omitempty"` // instead of serving: see instead
-	Late       string `json:",omitempty"` // a way to write after Close
-	EOFMs      int    `json:",omitempty"`
-	StopMs     int    `json:",omitempty"`
-	GraceMs    int    `json:",omitempty"`
-	Diversion  stdioguard.Diversion
-	MaxBacklog int  `json:",omitempty"`
-	NullID     bool `json:",omitempty"` // NoNullID
-	Log        bool `json:",omitempty"` // events go where they go by default: to standard error
-	Report     bool `json:",omitempty"` // write events and Stats to the file in STDIOGUARD_TEST_REPORT
+	SDK    bool   `json:",omitempty"` // serve with the SDK's transport and no guard
+	Before string `json:",omitempty"` // a way to write before the guard
+	After  string `json:",omitempty"` // a way to write between guard and session
+	Wait   bool   `json:",omitempty"` // between Before and the guard, until descriptor 3 is closed
+	Then   string `json:",omitempty"` // instead of serving: see instead
+	Late   string `json:",omitempty"` // a way to write after Close
+	// If zero, much longer than a test may take: a test that does not name a
+	// duration does not depend on the speed of the machine.
+	EOFMs, StopMs, GraceMs, SettleMs int `json:",omitempty"`
+	Diversion                        stdioguard.Diversion
+	MaxBacklog                       int  `json:",omitempty"`
+	NullID                           bool `json:",omitempty"` // NoNullID
+	Log                              bool `json:",omitempty"` // events go where they go by default: to standard error
+	Report                           bool `json:",omitempty"` // write events and Stats to the file in STDIOGUARD_TEST_REPORT
 }
 
 func TestMain(m *testing.M) {
@@ -70,12 +71,15 @@ func runHelper(config string) int {
 			return 3
 		}
 	}
-	time.Sleep(time.Duration(h.PauseMs) * time.Millisecond)
+	if h.Wait {
+		_, _ = os.NewFile(3, "three").Read(make([]byte, 1))
+	}
 	report := newReport(h.Report)
 	opts := &stdioguard.Options{
-		EOFWindow:  time.Duration(h.EOFMs) * time.Millisecond,
-		StopWindow: time.Duration(h.StopMs) * time.Millisecond,
-		Grace:      time.Duration(h.GraceMs) * time.Millisecond,
+		EOFWindow:  orLong(h.EOFMs),
+		StopWindow: orLong(h.StopMs),
+		Grace:      orLong(h.GraceMs),
+		Settle:     orLong(h.SettleMs),
 		Diversion:  h.Diversion,
 		MaxBacklog: h.MaxBacklog,
 		NoNullID:   h.NullID,
@@ -112,6 +116,17 @@ func runHelper(config string) int {
 		return 1
 	}
 	return 0
+}
+
+// hang is how long a test waits for a process that should end.
+const hang = 2 * time.Minute
+
+// orLong returns ms as a duration, one that no test waits for if it is zero.
+func orLong(ms int) time.Duration {
+	if ms == 0 {
+		return 10 * hang
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // A report is a file in which a helper leaves what it observed: standard
@@ -215,7 +230,7 @@ func start(t testing.TB, cmd *exec.Cmd, stderr *os.File) *process {
 	} else {
 		p.stderr = new(lockedBuffer)
 		cmd.Stderr = p.stderr
-		cmd.WaitDelay = 5 * time.Second
+		cmd.WaitDelay = hang
 	}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, childOut.Close())
@@ -234,7 +249,7 @@ func (p *process) exit() int {
 	select {
 	case <-p.exited:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(30 * time.Second):
+	case <-time.After(hang):
 		require.FailNow(p.t, "the process does not end", "stderr: %s", p.stderr)
 		return -1
 	}
@@ -256,6 +271,12 @@ func (p *process) reported() string {
 	b, err := os.ReadFile(p.report)
 	require.NoError(p.t, err)
 	return string(b)
+}
+
+// awaitReport waits until the helper has observed an event.
+func (p *process) awaitReport(event string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return strings.Contains(p.reported(), event+" ") }, hang, time.Millisecond)
 }
 
 // counted returns the helper's last Stats.

@@ -265,7 +265,7 @@ func (p *pump) giveUp() {
 	}
 	p.drop(p.taken)
 	p.drop(p.queue)
-	p.queue, p.to = nil, nil
+	p.queue, p.taken, p.to = nil, nil, nil
 	p.more.Broadcast()
 }
 
