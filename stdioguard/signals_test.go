@@ -127,7 +127,11 @@ func TestClientIsGone(t *testing.T) {
 			t.Parallel()
 			stderr, childErr, err := os.Pipe()
 			require.NoError(t, err)
-			cmd := helperCommand(t, helper{EOFMs: 200, GraceMs: 200})
+			h := helper{}
+			if code != 0 { // the handler is deaf
+				h = helper{EOFMs: 200, GraceMs: 200}
+			}
+			cmd := helperCommand(t, h)
 			stdin, err := cmd.StdinPipe()
 			require.NoError(t, err)
 			out, childOut, err := os.Pipe()
