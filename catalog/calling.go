@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -102,8 +104,8 @@ func (c *Catalog) callOne(ctx context.Context, req *mcp.CallToolRequest, args ma
 		return nil, errors.Refused("%s only reads", t.op.ID).Next("call it with %s", c.names.Call)
 	}
 	for name, v := range t.args {
-		if _, ok := given[name]; ok {
-			continue // what is said explicitly holds
+		if said, ok := given[name]; ok && !sameValue(said, v) {
+			return nil, errors.Invalid("%s has two values for %s, in the path and in the arguments", t.op.ID, clip(name, 60)).Next("give it once")
 		}
 		if given == nil {
 			given = map[string]any{}
@@ -121,6 +123,11 @@ func (c *Catalog) callOne(ctx context.Context, req *mcp.CallToolRequest, args ma
 		d.resolved = t.op.ID
 	}
 	return c.called(ctx, t.op.ID, start, d, err)
+}
+
+// sameValue reports whether an argument says what a path says, which is text.
+func sameValue(argument, inPath any) bool {
+	return reflect.DeepEqual(argument, inPath) || fmt.Sprint(argument) == fmt.Sprint(inPath)
 }
 
 func (c *Catalog) called(ctx context.Context, id string, start time.Time, d *done, err error) (*done, error) {

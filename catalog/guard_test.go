@@ -357,3 +357,98 @@ func FuzzGuard(f *testing.F) {
 		}
 	})
 }
+
+// A free path is never that of an entry that is hidden, disallowed or writes,
+// however it is spelt.
+func TestFreePathsKeepToWhatNoEntryDescribes(t *testing.T) {
+	t.Parallel()
+	api := newSpy(t, ok)
+	up := mustUpstream(t, api.URL, &UpstreamOptions{Prefix: "/v1", Authorize: withToken})
+	writes := false
+	entries := Static(
+		Entry{ID: "salaries", Method: "GET", Path: "/v1/admin/salaries"},
+		Entry{ID: "salary", Method: "GET", Path: "/v1/admin/{who}.json", Parameters: []byte(`{"type":"object","properties":{"who":{"type":"string"}}}`)},
+		Entry{ID: "purge", Method: "POST", Path: "/v1/admin/purge"},
+		Entry{ID: "reset", Method: "GET", Path: "/v1/reset", ReadOnly: &writes},
+		Entry{ID: "fine", Method: "GET", Path: "/v1/fine"},
+		Entry{ID: "left out", Method: "GET", Path: "/v1/broken/{x}"},
+		Entry{ID: "order", Method: "POST", Path: "/v1/orders/"},
+	)
+	spell := func(path string) []string {
+		last := path[len(path)-1:]
+		return []string{path, path + "/", path + ";x", path + "%3bx", path + "?a=1", "GET " + path, path[:len(path)-1] + fmt.Sprintf("%%%02x", last), path[:len(path)-1] + fmt.Sprintf("%%25%02x", last), "/v1" + strings.ToUpper(path[3:]), path + ".", path + "%20", path + "%2e"}
+	}
+	for _, noWrites := range []bool{false, true} {
+		c, err := New(entries, &Options{Caller: up, FreePaths: true, NoWrites: noWrites, Observer: quiet, Allow: func(_ context.Context, _ *mcp.CallToolRequest, e *Entry) bool {
+			return !strings.HasPrefix(e.Path, "/v1/admin/")
+		}})
+		require.NoError(t, err)
+		for _, entry := range []string{"/v1/admin/salaries", "/v1/admin/eve.json", "/v1/admin/purge", "/v1/reset", "/v1/broken/x"} {
+			for _, path := range spell(entry) {
+				_, err := c.callOne(t.Context(), anyCall, map[string]any{"path": path}, onlyReads)
+				require.Error(t, err, path)
+				if strings.Contains(path, "admin") {
+					require.NotRegexp(t, "salar|purge", strings.ReplaceAll(err.Error(), strings.TrimPrefix(strings.TrimSuffix(path, "?a=1"), "GET "), ""), "it is answered like what does not exist")
+				}
+			}
+		}
+		seen, _ := api.seen()
+		require.Empty(t, seen)
+	}
+	c, err := New(entries, &Options{Caller: up, FreePaths: true, Observer: quiet})
+	require.NoError(t, err)
+	for _, path := range []string{"/v1/fine", "/v1/other", "/v1/other/", "/v1/resets", "/v1/admin", "GET /v1/orders/"} {
+		_, err := c.callOne(t.Context(), anyCall, map[string]any{"path": path}, onlyReads)
+		require.NoError(t, err, path)
+	}
+	for _, path := range []string{"/v1/fine/", "/v1/f%69ne", "/v1/fine#x", "/v1/orders/"} {
+		_, err := c.callOne(t.Context(), anyCall, map[string]any{"path": path}, onlyReads)
+		require.Error(t, err, path)
+	}
+	seen, _ := api.seen()
+	require.Len(t, seen, 6)
+}
+
+// What is called is what was written, or nothing is.
+func TestCallsOfTwoMinds(t *testing.T) {
+	t.Parallel()
+	api := newSpy(t, ok)
+	up := mustUpstream(t, api.URL, nil)
+	number := []byte(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"},"q":{"type":"array","items":{"type":"string"}}}}`)
+	c, err := New(Static(
+		Entry{ID: "book", Method: "GET", Path: "/b/{n}", Parameters: number},
+		Entry{ID: "member", Method: "GET", Path: "/m/{n}", Parameters: number},
+		Entry{ID: "e77", Method: "GET", Path: "/e77"},
+		Entry{ID: "report-2024-1", Method: "GET", Path: "/r1"},
+	), &Options{Caller: up, Observer: quiet})
+	require.NoError(t, err)
+	one := func(s string) map[string]any {
+		args, err := decodeObject([]byte(s))
+		require.NoError(t, err)
+		return args
+	}
+	for _, args := range []string{
+		`{"path":"/b/42","arguments":{"n":43}}`, `{"path":"/b/42","arguments":{"n":"x"}}`, `{"path":"/b/42?q=a","arguments":{"q":["b"]}}`,
+		`{"id":"book","path":"/m/5"}`, `{"id":"book","path":"/m/5","arguments":{"n":5}}`, `{"id":"book","path":"/b/5","arguments":{"n":9}}`, `{"id":"book","path":"/nowhere"}`,
+		`{"path":"/b/42#x"}`, `{"path":"/b/4#2"}`,
+		`{"id":"e_7.7"}`, `{"id":"e7-7"}`, `{"id":"report-20241"}`, `{"id":"report_202_41"}`,
+	} {
+		_, err := c.callOne(t.Context(), anyCall, one(args), onlyReads)
+		require.Error(t, err, args)
+	}
+	seen, _ := api.seen()
+	require.Empty(t, seen)
+	for args, want := range map[string]string{
+		`{"path":"/b/42","arguments":{"n":42}}`:             "GET /b/42",
+		`{"path":"/b/42?q=a","arguments":{"q":["a"]}}`:      "GET /b/42?q=a",
+		`{"id":"book","path":"/b/{n}","arguments":{"n":7}}`: "GET /b/7",
+		`{"id":"book","path":"/b/8"}`:                       "GET /b/8",
+		`{"id":"Report_2024.1"}`:                            "GET /r1",
+		`{"id":"E-77"}`:                                     "GET /e77",
+	} {
+		_, err := c.callOne(t.Context(), anyCall, one(args), onlyReads)
+		require.NoError(t, err, args)
+		seen, _ := api.seen()
+		require.Equal(t, want, seen[len(seen)-1], args)
+	}
+}

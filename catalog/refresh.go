@@ -28,6 +28,7 @@ type edition struct {
 	index      *Index
 	operations []operation // as the index's entries
 	templates  map[int][]*operation
+	unusable   []string // paths of the entries that were left out
 	loaded     time.Time
 	problems   []Problem
 	writes     bool
@@ -63,6 +64,9 @@ func newEdition(s *Snapshot, opts *IndexOptions) *edition {
 		}
 		if err != nil {
 			e.problems = append(e.problems, Problem{ID: entry.ID, Err: err})
+			if entry.Path != "" {
+				e.unusable = append(e.unusable, entry.Path)
+			}
 		}
 	}
 	for i := range entries {
@@ -119,8 +123,8 @@ func (e *edition) lookup(id string) *operation {
 	key := collapse(id)
 	var only *operation
 	for _, n := range e.index.exact[key] {
-		if e.index.collapsedIDs[n] != key {
-			continue // a title
+		if e.index.collapsedIDs[n] != key || collapseID(e.operations[n].ID) != collapseID(id) {
+			continue // a title, or other numbers
 		}
 		if only != nil {
 			return nil

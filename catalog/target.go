@@ -41,7 +41,15 @@ func (c *Catalog) target(ctx context.Context, req *mcp.CallToolRequest, e *editi
 		if op == nil || !c.allowed(ctx, req, op.Entry) {
 			return nil, c.unknown(ctx, req, e, "id", id)
 		}
-		return &target{op: op}, nil
+		if path == "" {
+			return &target{op: op}, nil
+		}
+		// Which of the two is meant is not for us to choose.
+		t, err := c.byPath(ctx, req, e, path, want)
+		if err != nil || t.op != op {
+			return nil, errors.Invalid("the path is not that of %s", op.ID).Next("give either the id with its arguments or the path")
+		}
+		return t, nil
 	case path != "":
 		return c.byPath(ctx, req, e, path, want)
 	}
@@ -68,6 +76,9 @@ func (c *Catalog) byPath(ctx context.Context, req *mcp.CallToolRequest, e *editi
 	method := ""
 	if m, rest, ok := strings.Cut(given, " "); ok && slices.Contains(methods[1:], strings.ToUpper(m)) {
 		method, given = strings.ToUpper(m), strings.TrimSpace(rest)
+	}
+	if strings.Contains(given, "#") {
+		return nil, c.refusedPath(ctx, errors.New("it has a fragment"))
 	}
 	path, rawQuery, _ := strings.Cut(given, "?")
 	var fits []*target
@@ -97,11 +108,13 @@ func (c *Catalog) byPath(ctx context.Context, req *mcp.CallToolRequest, e *editi
 		return nil, errors.Invalid("several entries have this path").Next("give one of the ids %s", clip(strings.Join(ids, ", "), 500))
 	case len(fits) == 0:
 		if c.opts.FreePaths && want == onlyReads && (method == "" || method == "GET") {
+			if err := c.free(ctx, req, e, path); err != nil {
+				return nil, err
+			}
 			return &target{path: given}, nil
 		}
 		if _, err := checkPath(placeholder.ReplaceAllString(path, "x"), "/"); err != nil {
-			c.observer.Observe(ctx, PathRefused{Reason: err.Error()})
-			return nil, errors.Refused("this path is not called").Because("%s", err.Error()).Next("give the id of an entry and its arguments")
+			return nil, c.refusedPath(ctx, err)
 		}
 		return nil, c.unknown(ctx, req, e, "path", path)
 	}
@@ -125,6 +138,77 @@ func (c *Catalog) byPath(ctx context.Context, req *mcp.CallToolRequest, e *editi
 		}
 	}
 	return t, nil
+}
+
+// refusedPath says why a path is not called.
+func (c *Catalog) refusedPath(ctx context.Context, why error) error {
+	c.observer.Observe(ctx, PathRefused{Reason: why.Error()})
+	return errors.Refused("this path is not called").Because("%s", why.Error()).Next("give the id of an entry and its arguments")
+}
+
+// free returns an error unless a path is that of no entry, however a server may
+// read it: whatever is escaped, in capitals or not, with a slash, parameters,
+// blanks or dots behind a segment.
+func (c *Catalog) free(ctx context.Context, req *mcp.CallToolRequest, e *edition, path string) error {
+	given := strings.Split(plainPath(path), "/")
+	like := func(template string) bool { return likeTemplate(strings.Split(plainPath(template), "/"), given) }
+	var of *operation
+	for _, n := range []int{len(given) - 1, len(given)} { // a template may end in a slash
+		for _, op := range e.templates[n] {
+			switch {
+			case !like(op.Path):
+			case !c.allowed(ctx, req, op.Entry):
+				return c.unknown(ctx, req, e, "path", path)
+			case op.Method == "GET" || op.Method == "HEAD":
+				of = op
+			}
+		}
+	}
+	if slices.ContainsFunc(e.unusable, like) {
+		return c.unknown(ctx, req, e, "path", path)
+	}
+	if of != nil {
+		return errors.Refused("this path is not called").Because("it may be read as the path of %s", of.ID).Next("give the id of an entry and its arguments")
+	}
+	return nil
+}
+
+// plainPath is the form in which paths are compared that a server may take for
+// the same.
+func plainPath(path string) string {
+	for range decodeRounds {
+		path = unescape(path)
+	}
+	list := strings.Split(strings.ReplaceAll(path, `\`, "/"), "/")
+	plain := list[:0]
+	for _, s := range list {
+		s, _, _ = strings.Cut(s, ";")
+		if s = strings.TrimRight(s, ". \t"); s != "" {
+			plain = append(plain, strings.ToLower(s))
+		}
+	}
+	return "/" + strings.Join(plain, "/")
+}
+
+// likeTemplate reports whether every segment is that of a template, or could
+// stand for it.
+func likeTemplate(template, path []string) bool {
+	if len(template) != len(path) {
+		return false
+	}
+	for i, t := range template {
+		open, end := strings.IndexByte(t, '{'), strings.LastIndexByte(t, '}')
+		if open < 0 {
+			if t != path[i] {
+				return false
+			}
+			continue
+		}
+		if len(path[i]) < open+len(t)-end-1 || !strings.HasPrefix(path[i], t[:open]) || !strings.HasSuffix(path[i], t[end+1:]) {
+			return false
+		}
+	}
+	return true
 }
 
 // matchTemplate reports whether a path is a template or fits it, and what

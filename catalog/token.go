@@ -199,6 +199,25 @@ func collapse(s string) string {
 	}, s)
 }
 
+// collapseID is collapse for what is going to be called: what stands between
+// two digits separates them, for 7.7 is not 77.
+func collapseID(s string) string {
+	var b strings.Builder
+	before, apart := ' ', false
+	for _, r := range s {
+		if !wordRune(r) {
+			apart = true
+			continue
+		}
+		if apart && unicode.IsDigit(before) && unicode.IsDigit(r) {
+			b.WriteByte('.')
+		}
+		b.WriteRune(unicode.ToLower(r))
+		before, apart = r, false
+	}
+	return b.String()
+}
+
 // hasDigit reports whether a word identifies something by a number: such words
 // are neither stemmed nor expanded nor corrected.
 func hasDigit(word string) bool { return strings.ContainsAny(word, "0123456789") }
