@@ -28,22 +28,33 @@ func main() {
 }
 
 func run(ctx context.Context, bare, exact bool) error {
-	library, err := openLibrary()
+	server, err := newServer(bare, exact)
 	if err != nil {
 		return err
+	}
+	if bare {
+		return server.Run(ctx, &mcp.StdioTransport{})
+	}
+	return stdioguard.Run(ctx, server)
+}
+
+func newServer(bare, exact bool) (*mcp.Server, error) {
+	library, err := openLibrary()
+	if err != nil {
+		return nil, err
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "papers", Version: "v1.0.0"}, &mcp.ServerOptions{
 		Instructions: "A personal knowledge base of papers. Find papers with search_papers, read one with get_paper, keep thoughts with add_note.",
 	})
 	if bare {
 		library.register(server, nil)
-		return server.Run(ctx, &mcp.StdioTransport{})
+		return server, nil
 	}
 
 	tools := registry.New(server, nil)
 	library.register(server, tools)
 	if err := tools.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	middleware := []mcp.Middleware{ // the outermost first
 		errors.Shape(nil),
@@ -56,5 +67,5 @@ func run(ctx context.Context, bare, exact bool) error {
 		middleware = middleware[:1]
 	}
 	server.AddReceivingMiddleware(middleware...)
-	return stdioguard.Run(ctx, server)
+	return server, nil
 }
