@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/steadymcp/steady/internal/wire"
 )
 
 // A document is one JSON value that keeps what encoding/json's any loses: the
@@ -95,7 +96,7 @@ func decodeDocument(dec *json.Decoder, depth int) (*document, error) {
 	}
 }
 
-func text(s string) *document { return &document{scalar: string(appendQuoted(nil, s))} }
+func text(s string) *document { return &document{scalar: string(wire.AppendString(nil, s))} }
 
 func object() *document { return &document{kind: '{'} }
 
@@ -200,7 +201,7 @@ func (d *document) encode(dst []byte, sorted bool) []byte {
 			if n > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendQuoted(dst, d.keys[i])
+			dst = wire.AppendString(dst, d.keys[i])
 			dst = append(dst, ':')
 			dst = d.members[i].encode(dst, sorted)
 		}
@@ -211,36 +212,3 @@ func (d *document) encode(dst []byte, sorted bool) []byte {
 }
 
 func (d *document) bytes() []byte { return d.encode(nil, false) }
-
-const hexDigits = "0123456789abcdef"
-
-// appendQuoted writes s as a JSON string with no more escapes than JSON asks
-// for. encoding/json would escape <, > and & as well, which triples their
-// bytes in a description.
-func appendQuoted(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c == '\n':
-			dst = append(dst, '\\', 'n')
-		case c == '\t':
-			dst = append(dst, '\\', 't')
-		case c == '\r':
-			dst = append(dst, '\\', 'r')
-		case c < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-		default:
-			r, n := utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, r) // U+FFFD for a byte that is not UTF-8
-			i += n
-			continue
-		}
-		i++
-	}
-	return append(dst, '"')
-}

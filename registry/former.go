@@ -206,7 +206,7 @@ func (r *Rename) apply(args json.RawMessage) json.RawMessage {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendQuoted(out, m.name), ':')
+		out = append(wire.AppendString(out, m.name), ':')
 		out = append(out, m.value...)
 	}
 	return append(out, '}')

@@ -91,6 +91,27 @@ func TestCancelledHandlersCount(t *testing.T) {
 	}
 }
 
+// A result that cannot be encoded is one that the SDK never sends. Cancelling
+// the request gives its place back, in time.
+func TestUnsendableResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, transport, served := memory(t, &stdioguard.Options{NoSignals: true, MaxInFlight: 3, Observer: new(events)})
+		d.start(mcptest.Handshake)
+		d.send(d.tool("1", "raw", script{Raw: []byte(`{]`)}), d.tool("2", "raw", script{Raw: []byte(`{]`)}))
+		synctest.Wait()
+		d.send(d.tool("3", "sleep", script{Ms: 3_600_000, Deaf: true}), cancelled("1"), cancelled("2"), cancelled("3"))
+		synctest.Wait()
+		require.Equal(t, 3, transport.Stats().Cancelled)
+		require.Equal(t, -32000, d.call("echo", script{}).Error.Code)
+		time.Sleep(time.Minute + 1)
+		d.alive()
+		require.Equal(t, 1, transport.Stats().Cancelled, "the handler that runs still counts")
+		require.NoError(t, d.in.Close())
+		require.ErrorIs(t, <-served, stdioguard.ErrAbandoned)
+		time.Sleep(time.Hour)
+	})
+}
+
 // A request that the client has cancelled gets no reply (MCP, "Cancellation"),
 // neither the handler's nor the SDK's, wherever it has got to. In a batch the
 // others are answered without it.

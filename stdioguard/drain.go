@@ -204,7 +204,7 @@ func (c *conn) failLocked(asked jsonrpc.ID, reason string) {
 // injectCancelLocked cancels a request in the client's place.
 func (c *conn) injectCancelLocked(id jsonrpc.ID, cause error) {
 	params := append(appendID([]byte(`{"requestId":`), id), `,"reason":`...)
-	params = append(appendString(params, cause.Error()), '}')
+	params = append(wire.AppendString(params, cause.Error()), '}')
 	c.injectLocked(&jsonrpc.Request{Method: wire.NotificationCancelled, Params: params})
 }
 

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/steadymcp/steady/internal/wire"
 )
 
 // appendRequest appends a request or notification, without LF.
@@ -17,7 +18,7 @@ func appendRequest(dst []byte, r *jsonrpc.Request) []byte {
 		dst = appendID(dst, r.ID)
 	}
 	dst = append(dst, `,"method":`...)
-	dst = appendString(dst, r.Method)
+	dst = wire.AppendString(dst, r.Method)
 	if len(r.Params) > 0 {
 		dst = append(dst, `,"params":`...)
 		dst = appendClean(dst, r.Params)
@@ -62,27 +63,27 @@ func appendRejection(dst, id []byte, code int64, message string) []byte {
 // wireError is what an error looks like on the wire: as the SDK has it, except
 // that code 0, which means nothing, becomes "internal error".
 func wireError(err error) *jsonrpc.Error {
-	wire, bare := err.(*jsonrpc.Error)
+	e, bare := err.(*jsonrpc.Error)
 	if !bare {
 		var inner *jsonrpc.Error
-		wire = &jsonrpc.Error{Message: err.Error()}
+		e = &jsonrpc.Error{Message: err.Error()}
 		if errors.As(err, &inner) {
-			wire.Code = inner.Code
+			e.Code = inner.Code
 		}
 	}
-	if wire.Code == 0 {
-		c := *wire
+	if e.Code == 0 {
+		c := *e
 		c.Code = jsonrpc.CodeInternalError
-		wire = &c
+		e = &c
 	}
-	return wire
+	return e
 }
 
 func appendError(dst []byte, e *jsonrpc.Error) []byte {
 	dst = append(dst, `{"code":`...)
 	dst = strconv.AppendInt(dst, e.Code, 10)
 	dst = append(dst, `,"message":`...)
-	dst = appendString(dst, e.Message)
+	dst = wire.AppendString(dst, e.Message)
 	if len(e.Data) > 0 && scanLine(e.Data) == nil {
 		dst = append(dst, `,"data":`...)
 		dst = appendClean(dst, e.Data)
@@ -97,32 +98,8 @@ func appendID(dst []byte, id jsonrpc.ID) []byte {
 	case int64:
 		return strconv.AppendInt(dst, v, 10)
 	case string:
-		return appendString(dst, v)
+		return wire.AppendString(dst, v)
 	default: // the SDK makes no others
-		return appendString(dst, fmt.Sprint(v))
+		return wire.AppendString(dst, fmt.Sprint(v))
 	}
-}
-
-// appendString appends s as a JSON string, bytes that are not UTF-8 replaced.
-func appendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-		default:
-			r, size := utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, r) // RuneError is U+FFFD
-			i += size
-			continue
-		}
-		i++
-	}
-	return append(dst, '"')
 }
