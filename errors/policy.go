@@ -245,11 +245,15 @@ func sendable(e *jsonrpc.Error, text string) *jsonrpc.Error {
 	if c.Code == 0 {
 		c.Code = jsonrpc.CodeInternalError
 	}
-	badData := len(c.Data) > 0 && !json.Valid(c.Data)
-	if badData {
+	newData := false
+	if len(c.Data) > 0 && !json.Valid(c.Data) {
+		newData = true
 		c.Data, _ = json.Marshal(clean(string(c.Data), maxMessage))
+	} else if len(c.Data) > 0 && c.Code != mcp.CodeURLElicitationRequired {
+		// The data of that code are addresses that the user is to open.
+		c.Data, newData = scrubJSON(c.Data)
 	}
-	if c.Code == e.Code && c.Message == e.Message && !badData {
+	if c.Code == e.Code && c.Message == e.Message && !newData {
 		return e
 	}
 	return &c

@@ -87,6 +87,11 @@ func TestToolResults(t *testing.T) {
 		{"author's error without content", &mcp.CallToolResult{IsError: true}, `"content":[],"isError":true`},
 		{"error in structured content", &mcp.CallToolResult{IsError: true, StructuredContent: map[string]any{"code": "X"}}, `"content":[{"type":"text","text":"{\"code\":\"X\"}"}],"isError":true`},
 		{"error in both", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{text("a")}, StructuredContent: map[string]any{"code": "X"}}, `"steady/error":{"details":{"code":"X"}}`}, // B125
+		{"error in both with a password", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{text("a")}, StructuredContent: map[string]any{"password": "x1", "at": []string{"postgres://u:p@h"}, "n": 1}}, `"steady/error":{"details":{"at":["postgres://***@h"],"n":1,"password":"***"}}`},
+		{"password in structured content", &mcp.CallToolResult{IsError: true, StructuredContent: struct {
+			APIKey []string `json:"api_key"`
+		}{[]string{"x1"}}}, `"text":"{\"api_key\":[\"***\"]}"`},
+		{"password in an embedded resource", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "desk:r", Text: "DB_PASS=x1"}}}}, `"text":"DB_PASS=***"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

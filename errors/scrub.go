@@ -79,8 +79,9 @@ type span struct{ start, end int }
 // dumped configurations and dumped requests contain:
 //
 //	scheme://user:password@host     userinfo of a URL
-//	user:password@tcp(host)/db      the MySQL driver's DSN
+//	user:password@tcp(host)/db      the MySQL driver's DSN, and its like
 //	password=..., "api_key": "..."  settings, query parameters, JSON, DSN
+//	"api_key": ["..."], Key:[...]   lists of these, in JSON and as fmt prints them
 //	Authorization: ..., Cookie: ... headers
 //	Bearer ..., Basic ...           credentials with their scheme
 //	sk-..., ghp_..., eyJ...         tokens that show what they are
@@ -93,8 +94,10 @@ func scrub(text string) string { return masked(text, credentials(text), len(text
 // credentials returns where in text credentials are.
 func credentials(text string) []span {
 	var spans []span
-	spans = userinfo(text, spans)
-	spans = mysqlDSN(text, spans)
+	spans = userinfo(text, "://", spans)
+	spans = userinfo(text, `:\/\/`, spans) // as some encoders of JSON write it
+	spans = bareUserinfo(text, spans)
+	spans = addresses(text, spans)
 	spans = settings(text, spans)
 	return privateKeys(text, spans)
 }
@@ -129,85 +132,6 @@ func masked(text string, spans []span, n int) string {
 
 // blanks ends a run of characters that a URL or a value can consist of.
 const blanks = " \t\n\r\"'`<>"
-
-// userinfo finds the userinfo of URLs.
-func userinfo(text string, spans []span) []span {
-	const sep = "://"
-	for pos := 0; ; {
-		i := strings.Index(text[pos:], sep)
-		if i < 0 {
-			return spans
-		}
-		start := pos + i + len(sep)
-		rest := text[start:]
-		if next := strings.Index(rest, sep); next >= 0 {
-			rest = rest[:next]
-		}
-		if end := strings.IndexAny(rest, blanks); end >= 0 {
-			rest = rest[:end]
-		}
-		pos = start + len(rest)
-
-		authority := rest
-		if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-			authority = rest[:end]
-		}
-		at := strings.LastIndexByte(authority, '@')
-		if at < 0 && !isHostPort(authority) {
-			// A password with an unescaped slash, question mark or number sign.
-			at = strings.LastIndexByte(rest, '@')
-		}
-		if at >= 0 {
-			spans = append(spans, span{start, start + at})
-		}
-	}
-}
-
-// isHostPort reports whether an authority without '@' can be one: it has no
-// colon, or a port behind it, or it is an IPv6 address or a list of hosts.
-func isHostPort(authority string) bool {
-	if strings.HasPrefix(authority, "[") {
-		return true
-	}
-	_, port, found := strings.Cut(authority, ":")
-	if !found {
-		return true
-	}
-	for i := range len(port) {
-		if c := port[i]; c == ',' {
-			return true
-		} else if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
-}
-
-// mysqlDSN finds user and password in DSNs of the form
-// user:password@protocol(address)/database, which is no URL.
-func mysqlDSN(text string, spans []span) []span {
-	run := 0 // where the run of characters before at begins
-	for pos := 0; ; {
-		i := strings.IndexByte(text[pos:], '@')
-		if i < 0 {
-			return spans
-		}
-		at := pos + i
-		if blank := strings.LastIndexAny(text[pos:at], blanks); blank >= 0 {
-			run = pos + blank + 1
-		}
-		pos = at + 1
-		for pos < len(text) && isWord(text[pos]) {
-			pos++
-		}
-		if pos < len(text) && text[pos] == '(' {
-			if strings.IndexByte(text[run:at], ':') >= 0 {
-				spans = append(spans, span{run, at})
-			}
-			run = pos
-		}
-	}
-}
 
 // privateKeys finds what PEM blocks of private keys hold.
 func privateKeys(text string, spans []span) []span {

@@ -142,7 +142,7 @@ var shapes = []struct {
 		name:    "everything",
 		outcome: func() error { return fmt.Errorf("with password=hunter2, %w", errDriver) },
 		opts:    &errors.Options{Show: errors.ShowEverything},
-		text:    "with password=*** " + errDriver.text, code: -32603,
+		text:    "with password=***, " + errDriver.text, code: -32603,
 		event: "Failed ",
 	},
 	{
@@ -407,6 +407,12 @@ func TestProtocolErrors(t *testing.T) {
 		{"data that is no JSON", func() error {
 			return &jsonrpc.Error{Code: -32000, Message: "x", Data: json.RawMessage(`{"uri":"\x01"}`)}
 		}, -32000, "x", `"{\"uri\":\"\\x01\"}"`},
+		{"data masked", func() error {
+			return &jsonrpc.Error{Code: -32000, Message: "x", Data: json.RawMessage(`{"password":"x1", "dsn":"a:b1@/c", "n":1e3, "token":null}`)}
+		}, -32000, "x", `{"password":"***","dsn":"***@/c","n":1e3,"token":null}`},
+		{"address to open", func() error {
+			return &jsonrpc.Error{Code: -32042, Message: "x", Data: json.RawMessage(`{"elicitations":[{"url":"https://as/x?token=a1b2"}]}`)}
+		}, -32042, "x", `{"elicitations":[{"url":"https://as/x?token=a1b2"}]}`},
 		{"panic", func() error { panic(bare) }, -32042, "open https://***@host", `{"why":"because"}`},
 		{"resource not found", func() error { return fmt.Errorf("reading: %w", mcp.ResourceNotFoundError("desk:r")) }, -32602, "reading: Resource not found", `{"uri":"desk:r"}`},
 		{"long", func() error { return &jsonrpc.Error{Code: -32000, Message: strings.Repeat("x", 4096)} }, -32000, strings.Repeat("x", 4096), ""},

@@ -336,37 +336,61 @@ func tidyStructured(v any) (*replacement, error) {
 	return &replacement{json.RawMessage(raw)}, nil
 }
 
-// authored makes a result fit that its author marked isError: the text is the
-// author's own, so only credentials are masked. structuredContent goes, because
+// authored makes a result fit that its author marked isError: what it says is
+// the author's own, so only credentials are masked. structuredContent goes, because
 // clients validate it against the output schema and then hide the error; it
 // becomes the text if there is none, and a part of _meta otherwise.
 func authored(r *mcp.CallToolResult) *mcp.CallToolResult {
 	c := *r
 	c.Content = slices.Clone(r.Content)
 	for i, block := range c.Content {
-		if t, ok := block.(*mcp.TextContent); ok && t != nil {
-			if text := scrub(t.Text); text != t.Text {
-				masked := *t
-				masked.Text = text
-				c.Content[i] = &masked
-			}
-		}
+		c.Content[i] = scrubbed(block)
 	}
 	details := c.StructuredContent
 	if details == nil {
 		return &c
 	}
 	c.StructuredContent = nil
-	if len(c.Content) == 0 {
-		if raw, err := json.Marshal(details); err == nil {
-			c.Content = []mcp.Content{&mcp.TextContent{Text: scrub(string(raw))}}
+	if raw, err := json.Marshal(details); err == nil { // otherwise tidyTool will say so
+		raw, masked := scrubJSON(raw)
+		if len(c.Content) == 0 {
+			c.Content = []mcp.Content{&mcp.TextContent{Text: string(raw)}}
 			return &c
+		}
+		if masked {
+			details = json.RawMessage(raw)
 		}
 	}
 	if _, taken := c.Meta[wire.MetaError]; taken {
 		return &c
 	}
 	return wire.WithMeta(&c, wire.MetaError, map[string]any{"details": details})
+}
+
+// scrubbed returns block with the credentials in its text masked.
+func scrubbed(block mcp.Content) mcp.Content {
+	switch b := block.(type) {
+	case *mcp.TextContent:
+		if b == nil {
+			return block
+		}
+		if text := scrub(b.Text); text != b.Text {
+			c := *b
+			c.Text = text
+			return &c
+		}
+	case *mcp.EmbeddedResource:
+		if b == nil || b.Resource == nil {
+			return block
+		}
+		if text := scrub(b.Resource.Text); text != b.Resource.Text {
+			c, r := *b, *b.Resource
+			r.Text = text
+			c.Resource = &r
+			return &c
+		}
+	}
+	return block
 }
 
 // sameSlice reports whether a and b are one slice. A nil slice is not the same
