@@ -300,6 +300,32 @@ func TestHiddenIsUnknown(t *testing.T) {
 	}
 }
 
+// A former name whose tool wants one argument more works behind discovery,
+// which would otherwise miss the argument that the registry adds.
+func TestFormerNameThroughEverything(t *testing.T) {
+	server := mcptest.Server()
+	r := registry.New(server, &registry.Options{Observer: observe.Discard})
+	type input struct {
+		Query string `json:"query"`
+		Scope string `json:"scope"`
+	}
+	require.NoError(t, registry.Add(r, &mcp.Tool{Name: "search_notes"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, input, error) {
+		return nil, in, nil
+	}, registry.Renamed("lookup_notes", "", registry.RenamedArgument("question", "query"), registry.AddedArgument("scope", "all"))))
+	_, err := steady.Wrap(server, &steady.Options{Observer: observe.Discard, Discovery: &discovery.Options{Aliases: r}})
+	require.NoError(t, err)
+	for _, revision := range mcptest.Revisions {
+		cs := mcptest.Connect(t, server, revision)
+		for _, name := range []string{"lookup_notes", "lookupNotes"} {
+			res := call(t, cs, name, map[string]any{"question": "x"})
+			require.False(t, res.IsError, mcptest.Text(res))
+			require.JSONEq(t, `{"query":"x","scope":"all"}`, encode(t, res.StructuredContent))
+			require.Equal(t, 1, strings.Count(encode(t, res.Content), "lookup_notes is now called search_notes"), encode(t, res.Content))
+		}
+	}
+	require.EqualValues(t, 2*len(mcptest.Revisions), r.FormerNameCalls()["lookup_notes"])
+}
+
 func encode(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)

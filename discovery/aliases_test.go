@@ -53,6 +53,44 @@ func TestDeclaredAliases(t *testing.T) {
 	require.True(t, call("ghost", nil).IsError)
 }
 
+// answering are aliases of a middleware further inside that answers them itself.
+type answering struct{ declared }
+
+func (answering) AnswersAlias(name string) bool { return name == "zap_note" }
+
+func TestAliasAnsweredInside(t *testing.T) {
+	t.Parallel()
+	s := mcptest.Server()
+	var got []string
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if r, ok := req.(*mcp.CallToolRequest); ok {
+				got = append(got, r.Params.Name+" "+string(r.Params.Arguments))
+				return &mcp.CallToolResult{}, nil
+			}
+			return next(ctx, method, req)
+		}
+	})
+	for _, name := range []string{"delete_note", "search_papers"} {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","required":["note_id"],"properties":{"note_id":{"type":"integer"}}}`)}, nil)
+	}
+	s.AddReceivingMiddleware(discovery.New(&discovery.Options{Observer: observe.Discard,
+		Aliases: answering{declared{"zap_note": "delete_note", "look_around": "search_papers"}}}).Middleware())
+	c := mcptest.Connect(t, s, "")
+	for _, name := range []string{"zap_note", "mcp__notes__zapNote"} {
+		got = nil
+		// Nothing is missing by the old name, and nothing is repaired.
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"noteId": "1"}})
+		require.NoError(t, err)
+		require.False(t, res.IsError, mcptest.Text(res))
+		require.Equal(t, []string{`zap_note {"noteId":"1"}`}, got)
+	}
+	got = nil
+	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "look_around", Arguments: map[string]any{"note_id": 1}})
+	require.NoError(t, err)
+	require.Equal(t, []string{`search_papers {"note_id":1}`}, got, "other aliases are resolved here")
+}
+
 func TestOwnWords(t *testing.T) {
 	t.Parallel()
 	tools := []*mcp.Tool{

@@ -73,6 +73,11 @@ func (r *Resolver) Middleware() mcp.Middleware {
 	}
 }
 
+// An aliasAnswerer is an [Aliases] that stands further inside and answers
+// calls by some of its names itself: such a call goes on by that name, with
+// its arguments as they were sent.
+type aliasAnswerer interface{ AnswersAlias(name string) bool }
+
 // disclosure is what _meta says about a call.
 type disclosure struct {
 	Requested   string   `json:"requested,omitempty"`
@@ -115,6 +120,13 @@ func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method stri
 		res := r.Resolve(name, tools)
 		if res.Tool == "" {
 			return r.miss(ctx, req, res, tools)
+		}
+		if a, ok := r.settings.aliases.(aliasAnswerer); ok && res.Alias != "" && a.AnswersAlias(res.Alias) {
+			params := *req.Params
+			params.Name = res.Alias
+			changed := *req
+			changed.Params = &params
+			return next(ctx, method, &changed)
 		}
 		tool = find(tools, res.Tool)
 		r.counters.routed.Add(1)

@@ -53,6 +53,8 @@ type Resolution struct {
 	// Reason says in words what differs between Requested and Tool, or why no
 	// tool was chosen.
 	Reason string
+	// Alias is the declared other name, for StepAlias.
+	Alias string
 	// Notice is what the operator wants callers of a deprecated name to read.
 	Notice string
 	// Candidates are the nearest tools, best first, at most Options.Suggestions.

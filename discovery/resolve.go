@@ -46,8 +46,8 @@ func (x *index) resolve(requested string, o *settings) Resolution {
 			return x.found(r, s.entry, StepAffix, "the server's own words or an article")
 		}
 	}
-	if i, notice, ok := x.aliased(forms, o); ok {
-		r.Notice = notice
+	if i, alias, notice, ok := x.aliased(forms, o); ok {
+		r.Alias, r.Notice = alias, notice
 		return x.found(r, i, StepAlias, "a declared other name")
 	}
 	for _, f := range forms {
@@ -59,8 +59,8 @@ func (x *index) resolve(requested string, o *settings) Resolution {
 			if s, ok := x.known(rest); ok && !s.many {
 				return x.found(r, s.entry, StepAffix, "a suffix behind the name")
 			}
-			if i, notice, ok := x.aliased([]string{rest}, o); ok {
-				r.Notice = notice
+			if i, alias, notice, ok := x.aliased([]string{rest}, o); ok {
+				r.Alias, r.Notice = alias, notice
 				return x.found(r, i, StepAlias, "a declared other name")
 			}
 			f = rest
@@ -142,23 +142,23 @@ func (x *index) collision(r Resolution, key string, o *settings) Resolution {
 	return r
 }
 
-func (x *index) aliased(forms []string, o *settings) (int32, string, bool) {
+func (x *index) aliased(forms []string, o *settings) (i int32, alias, notice string, ok bool) {
 	if o.aliases == nil {
-		return 0, "", false
+		return 0, "", "", false
 	}
 	for _, f := range forms {
 		for _, spelled := range []string{f, strings.Join(split(f), "_"), strings.Join(split(f), "-")} {
-			tool, notice, ok := o.aliases.ResolveAlias(spelled)
-			if !ok {
+			tool, notice, known := o.aliases.ResolveAlias(spelled)
+			if !known {
 				continue
 			}
 			// An alias of a tool that this caller cannot see is no alias.
 			if i, ok := x.byName[tool]; ok {
-				return i, notice, true
+				return i, spelled, notice, true
 			}
 		}
 	}
-	return 0, "", false
+	return 0, "", "", false
 }
 
 // behindMCP resolves "mcp_server_tool" with single separators. That there is a
