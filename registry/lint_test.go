@@ -259,20 +259,6 @@ func TestNestedReferencesAreOneFinding(t *testing.T) {
 	require.Len(t, r.Findings, 1)
 }
 
-func TestExceptions(t *testing.T) {
-	t.Parallel()
-	p := registry.Generic()
-	p.Exceptions = []registry.Exception{
-		{Rule: "list-unbounded", Tool: "list_colours", Reason: "there are seven"},
-		{Rule: "list-unbounded", Tool: "list_orders", Reason: " "},
-		{Rule: "schema-ref", Reason: "not any more"},
-	}
-	r := lint(t, catalogOf(good("list_colours"), good("list_orders")), p)
-	require.Equal(t, []string{"error exception-unreasoned", "warning exception-unused", "warning list-unbounded"}, ruleIDs(r))
-	require.Len(t, r.Excepted, 1)
-	require.Equal(t, "there are seven", r.Excepted[0].Reason)
-}
-
 func TestCountTokens(t *testing.T) {
 	t.Parallel()
 	p := registry.Generic()
@@ -296,83 +282,6 @@ func TestLintOfWhatIsNoListing(t *testing.T) {
 	cancel()
 	_, err := registry.Lint(ctx, catalogOf(good("a_b")), nil)
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestEveryLimitHasASource(t *testing.T) {
-	t.Parallel()
-	for _, p := range registry.Profiles() {
-		for name, source := range map[string]string{
-			"name": p.NamePattern.Source, "budget": p.Budget.Source, "enum": p.EnumValues.Source,
-		} {
-			require.NotEmpty(t, source, "%s %s", p.Name, name)
-		}
-		for name, l := range map[string]registry.Limit{"full name": p.FullName.Limit, "tools": p.Tools, "description": p.Description, "instructions": p.Instructions} {
-			require.Equal(t, l.Max > 0, l.Source != "", "%s %s", p.Name, name)
-		}
-		require.Equal(t, p.Formats != nil, p.FormatsSource != "")
-		require.Equal(t, p.PropertyKey.Expr != nil, p.PropertyKey.Source != "")
-		require.Equal(t, p.Ends.First > 0, p.Ends.Source != "")
-		ids := map[string]bool{}
-		for _, r := range registry.Rules() {
-			ids[r.ID] = true
-		}
-		for id, source := range p.Refuses {
-			require.True(t, ids[id], id)
-			require.True(t, strings.HasPrefix(source, "https://"), id)
-		}
-	}
-}
-
-func TestReportForms(t *testing.T) {
-	t.Parallel()
-	p := registry.OpenAI()
-	p.Exceptions = []registry.Exception{{Rule: "list-unbounded", Tool: "list_colours", Reason: "there are seven"}}
-	r := lint(t, catalogOf(with("look_up", `{"inputSchema":{"type":"object"}}`), good("list_colours")), p)
-
-	text := r.String()
-	for _, want := range []string{"desk for openai: 2 tools", "look_up\n  error    schema-no-properties: there are no properties (/inputSchema)",
-		"fix: ", "see: https://github.com/bnb-chain", "excepted\n  list-unbounded list_colours", "there are seven"} {
-		require.Contains(t, text, want)
-	}
-
-	var b bytes.Buffer
-	require.NoError(t, r.WriteJSON(&b))
-	var back registry.Report
-	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
-	require.Equal(t, "schema-no-properties", back.Findings[0].Rule)
-	require.Equal(t, r.Bytes, back.Bytes)
-
-	b.Reset()
-	require.NoError(t, r.WriteSARIF(&b, "testdata/tools.json"))
-	var sarif struct {
-		Version string
-		Runs    []struct {
-			Tool struct {
-				Driver struct{ Rules []struct{ ID string } }
-			}
-			Results []struct {
-				RuleID    string
-				RuleIndex int
-				Level     string
-				Locations []struct {
-					PhysicalLocation struct{ ArtifactLocation struct{ URI string } }
-					LogicalLocations []struct{ FullyQualifiedName string }
-				}
-				Suppressions []struct{ Justification string }
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(b.Bytes(), &sarif))
-	require.Equal(t, "2.1.0", sarif.Version)
-	results := sarif.Runs[0].Results
-	require.Len(t, results, 2)
-	require.Equal(t, "error", results[0].Level)
-	require.Equal(t, results[0].RuleID, sarif.Runs[0].Tool.Driver.Rules[results[0].RuleIndex].ID)
-	require.Equal(t, "testdata/tools.json", results[0].Locations[0].PhysicalLocation.ArtifactLocation.URI)
-	require.Equal(t, "look_up/inputSchema", results[0].Locations[0].LogicalLocations[0].FullyQualifiedName)
-	require.Equal(t, "there are seven", results[1].Suppressions[0].Justification)
-
-	require.Contains(t, lint(t, catalogOf(good("look_up")), nil).String(), "nothing found")
 }
 
 // sharedCatalog reads the benchmark's short form of a real server's tools.
