@@ -55,6 +55,8 @@ func classify(key string, inQuery bool) keyClass {
 		return strings.HasSuffix(name, word) && (n == 0 || begins&(1<<n) != 0)
 	}
 	switch {
+	case key == "_auth": // of npm
+		return secret
 	case endsIn("authorization") || endsIn("cookie") || name == "setcookie":
 		return header
 	case inQuery && slices.Contains(queryKeys, name), slices.Contains(shortNames, name):

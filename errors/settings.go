@@ -334,6 +334,9 @@ func (f *finder) setting(start, end int, before string, inQuery bool) int {
 	}
 	key := text[start:end]
 	class := classify(key, inQuery)
+	if strings.EqualFold(key, "key") && before != "" { // "api key"
+		class = max(class, classify(before+key, false))
+	}
 	if class == notSecret {
 		return end
 	}
@@ -402,6 +405,13 @@ func (f *finder) unseparated(start, end int, before string) int {
 			return last
 		}
 		return end
+	case strings.HasPrefix(text[next:], "is ") && classify(word, false) == secret:
+		value := wordAt(text, next+3)
+		if value = strings.TrimRight(value, ".,;:)]}>"); isOpaque(value) {
+			f.mask(next+3, next+3+len(value))
+			return next + 3 + len(value)
+		}
+		return end
 	case next > end && strings.HasPrefix(word, "--") && classify(word, false) == secret:
 		return f.value(start, separator{value: next}, secret, false, false)
 	}
@@ -426,7 +436,7 @@ func (f *finder) unseparated(start, end int, before string) int {
 
 // value masks the value of a key that begins at start.
 func (f *finder) value(start int, s separator, class keyClass, sure, inQuery bool) int {
-	text, pos := f.text, s.value
+	text, pos := f.text, behindType(f.text, s.value)
 	if n := plainValue(text, pos, s.quoted); n > 0 {
 		return pos + n
 	}
@@ -485,6 +495,24 @@ func (f *finder) value(start int, s separator, class keyClass, sure, inQuery boo
 	}
 	f.mask(pos, end)
 	return end
+}
+
+// behindType returns where the string at pos begins that has its type before
+// it, as in b'x' and (string) (len=1) "x".
+func behindType(text string, pos int) int {
+	next := pos
+	if next < len(text) && text[next] == 'b' {
+		next++
+	}
+	for range 2 {
+		if n := strings.IndexByte(text[next:min(len(text), next+24)], ')'); n > 0 && text[next] == '(' {
+			next = skipBlanks(text, next+n+1)
+		}
+	}
+	if quoteAt(text, next) > 0 {
+		return next
+	}
+	return pos
 }
 
 // valueEnd returns where a value without quotes ends, without the punctuation
