@@ -98,9 +98,9 @@ func (r *reporter) next() observe.Event {
 // Nothing is passed on after that.
 func (r *reporter) close(d time.Duration) {
 	r.mu.Lock()
-	idle := r.idle
+	idle, closed := r.idle, r.closed
 	r.mu.Unlock()
-	if idle != nil {
+	if idle != nil && !closed {
 		select {
 		case <-idle:
 		case <-time.After(d):

@@ -107,8 +107,8 @@ type Options struct {
 	// Prefix begins each line of diverted text. If empty, "[stdout] ". Not
 	// used by DivertDirect.
 	Prefix string
-	// Settle is how long Close waits for diverted text to be written. If
-	// zero, DefaultSettle; or NoWait.
+	// Settle is how long Close waits for diverted text to be written, and
+	// after that for the observer. If zero, DefaultSettle; or NoWait.
 	Settle time.Duration
 
 	// Observer receives the events of this package. It is called from one
@@ -216,8 +216,7 @@ func Guard(opts *Options) (*Transport, error) {
 // that it does to the process's standard streams. The session's end closes
 // both.
 //
-// A nil opts means the zero Options; its Diversion, Prefix and Settle are not
-// used.
+// A nil opts means the zero Options; its Diversion and Prefix are not used.
 func NewTransport(in io.ReadCloser, out io.WriteCloser, opts *Options) *Transport {
 	t := newTransport(opts)
 	t.in, t.out = in, out

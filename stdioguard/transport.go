@@ -85,9 +85,9 @@ func (t *Transport) Close() error {
 		err = c.Close()
 	}
 	if t.claim != nil {
+		// The last events may be logged to standard error. Where that is the
+		// client's stream, it must not be given back before.
 		if t.claim.shared {
-			// The last event may be logged to standard error, which must not
-			// be the client's stream again by then.
 			t.claim.settle(t.opts.Settle)
 			t.reporter.close(t.opts.Settle)
 		}
@@ -95,7 +95,9 @@ func (t *Transport) Close() error {
 		err = errors.Join(err, t.claim.restore())
 		claims.held = nil
 		claims.Unlock()
-		t.claim.settle(t.opts.Settle)
+		if !t.claim.shared {
+			t.claim.settle(t.opts.Settle)
+		}
 	} else if c == nil {
 		err = errors.Join(t.in.Close(), t.out.Close())
 	}
