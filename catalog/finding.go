@@ -134,6 +134,8 @@ func (c *Catalog) note(r *Result) string {
 		unmatched = " Nothing here matches: " + strings.Join(shorten(r.Unmatched), ", ") + "."
 	}
 	switch {
+	case len(r.Hits) == 0 && len(r.Unmatched) > 0 && !slices.ContainsFunc(r.Unmatched, func(word string) bool { return !hasDigit(word) }):
+		return "Numbers and codes alone say too little. Ask in words for what you want to know about them, and give them to the operation as arguments."
 	case len(r.Hits) == 0:
 		return "No entry fits this question." + unmatched + " Ask once more in other words; if that finds nothing either, say that it is not available here, and do not guess."
 	case r.Weak:

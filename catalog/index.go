@@ -270,10 +270,10 @@ func fieldTexts(e *Entry) [len(fields)]string {
 }
 
 // entryIntent reads the first verb of the id, else of the summary. An endpoint
-// that can only read has none: it is no likelier answer than its like.
+// that can only read needs none.
 func entryIntent(tok *tokeniser, e *Entry) intent {
 	if e.Method == "GET" || e.Method == "HEAD" {
-		return intentNone
+		return intentAnswer
 	}
 	for _, text := range []string{e.ID, e.Summary} {
 		for i, t := range tok.appendTokens(nil, clip(text, 128), false) {

@@ -327,10 +327,13 @@ func (x *Index) has(stem string) bool {
 // and otherwise the first verb of intent decides.
 func (q *question) askedIntent() intent {
 	leading := true
-	for _, i := range q.parts {
+	for n, i := range q.parts {
 		t := &q.tokens[i]
 		if leading && askingWords[t.text] {
 			return intentRead
+		}
+		if leading && t.text == "how" && n+1 < len(q.parts) && !procedureWords[q.tokens[q.parts[n+1]].text] {
+			return intentRead // how much, how warm
 		}
 		leading = leading && leadingWords[t.text]
 		if in := intents[t.stem]; in != intentNone && !leading {

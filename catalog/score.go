@@ -10,6 +10,7 @@ const (
 
 	sameIntent   = 1.2
 	otherIntent  = .85
+	answerIntent = 1.2 // an endpoint that can only read, if that is asked for
 	readByChance = 1.1 // entries that read, if the question does not say what to do
 )
 
@@ -102,8 +103,10 @@ func (x *Index) scoreWord(s *scratch, w *questionWord, counted float64) {
 
 func intentFactor(asked, offered intent) float64 {
 	switch {
-	case offered == intentNone:
+	case offered == intentNone, offered == intentAnswer && asked != intentRead:
 		return 1
+	case offered == intentAnswer:
+		return answerIntent
 	case asked == offered:
 		return sameIntent
 	case asked != intentNone:

@@ -253,6 +253,30 @@ func TestIntent(t *testing.T) {
 	require.Equal(t, "list_lamp", x.Search("which lamp", 1).Hits[0].Entry.ID)
 }
 
+// Who asks for knowledge means what can only read.
+func TestQuestionsPreferWhatReads(t *testing.T) {
+	t.Parallel()
+	x := NewIndex([]Entry{{ID: "a", Method: "PUT", Path: "/a", Summary: "Temperature of a room"}, {ID: "b", Method: "GET", Path: "/b", Summary: "Temperature of a room"}}, &IndexOptions{Floor: -1})
+	for question, want := range map[string]string{
+		"how is the temperature of the room": "b", "what is the temperature": "b", "is the temperature of the room high": "b", "where is the temperature": "b",
+		"how do I set the temperature": "a", "how can I change the temperature": "a", "lower the temperature of the room": "a", "temperature": "a",
+	} {
+		require.Equal(t, want, x.Search(question, 1).Hits[0].Entry.ID, question)
+	}
+}
+
+// Everyday words, whatever the trade.
+func TestEverydayWords(t *testing.T) {
+	t.Parallel()
+	x := NewIndex([]Entry{
+		{ID: "list-fines", Method: "GET", Path: "/f", Summary: "Outstanding fines of a reader"},
+		{ID: "renew-loan", Method: "POST", Path: "/r", Summary: "Renew a loan"},
+		{ID: "occupancy", Method: "GET", Path: "/o", Summary: "Occupancy of the reading room"},
+	}, nil)
+	require.Equal(t, "list-fines", x.Search("how much do I owe", 1).Hits[0].Entry.ID)
+	require.Equal(t, "occupancy", x.Search("how busy is it", 1).Hits[0].Entry.ID)
+}
+
 // zeroing lets nothing through but one entry, and every other time all.
 type zeroing struct{ calls *int }
 

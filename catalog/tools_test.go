@@ -142,6 +142,10 @@ func TestFindTool(t *testing.T) {
 		require.Contains(t, data["note"], "do not guess")
 		require.Contains(t, data["note"], "unicorn")
 
+		data = d.data(t, "find_data", `{"question":"978-3-16-148410-0"}`)
+		require.Empty(t, data["results"])
+		require.Contains(t, data["note"], "Ask in words", "a number asks for nothing")
+
 		// B240: no question is no error.
 		for _, args := range []string{`{}`, `{"question":""}`, `{"question":" ?! "}`, `null`} {
 			require.Len(t, d.data(t, "find_data", args)["entries"], len(market), args)

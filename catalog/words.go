@@ -41,6 +41,7 @@ type intent uint8
 const (
 	intentNone intent = iota
 	intentRead
+	intentAnswer // of an entry: it can only read, whatever its verb
 	intentCreate
 	intentUpdate
 	intentDelete
@@ -79,6 +80,8 @@ var (
 	// askingWords at the beginning of a question ask for knowledge, not for a
 	// change.
 	askingWords = set("which what who whose are is when where was were does did has whats many much")
+	// procedureWords after "how" ask for the way to do something: "how do I".
+	procedureWords = set("do can could to should would may might")
 	// leadingWords are the polite beginning of a question.
 	leadingWords = set("please can could you i want to need how do help me let us lets would like we my the a hey id should may might")
 )
