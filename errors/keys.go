@@ -89,7 +89,7 @@ func classify(key string, inQuery bool) keyClass {
 // isPlainToken reports whether what stands before "token" says that it is no
 // credential.
 func isPlainToken(before string, begins uint64) bool {
-	for found := false; ; {
+	for {
 		n := -1
 		for _, w := range plainTokens {
 			if strings.HasSuffix(before, w) {
@@ -100,9 +100,8 @@ func isPlainToken(before string, begins uint64) bool {
 		if n < 0 {
 			return false
 		}
-		found = true
 		if n == 0 || begins&(1<<n) != 0 {
-			return found
+			return true
 		}
 		before = before[:n]
 	}

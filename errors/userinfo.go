@@ -84,10 +84,6 @@ func userinfoEnd(rest string, web bool) int {
 	case strings.IndexByte(authority[:at], ':') < 0:
 		return at // a name only
 	case !web:
-		path, _, _ := cutAny(rest, "?")
-		if last := strings.LastIndexByte(path, '@'); isHost(path[last+1:]) {
-			return last
-		}
 		return last
 	}
 	// An '@' behind the authority is of the password if a host follows it.
