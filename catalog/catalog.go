@@ -29,7 +29,8 @@ type Options struct {
 	// Seed, if non-nil, is loaded instead while the source has never answered:
 	// an embedded copy, so that a server starts without its catalog's host.
 	Seed Source
-	// Names of the tools. Those left empty have the names of [DefaultNames].
+	// Names of the tools. Those left empty are find_data, describe_data,
+	// get_catalog, call_api, call_api_write and submit_feedback.
 	Names Names
 	// Allow, if non-nil, reports whether the caller of a request may know and
 	// call an entry. What is not allowed is answered like what does not exist,
@@ -66,8 +67,7 @@ type Names struct {
 	Find, Describe, Browse, Call, Write, Feedback string
 }
 
-// DefaultNames returns the names that tools have unless told otherwise.
-func DefaultNames() Names {
+func defaultNames() Names {
 	return Names{
 		Find: "find_data", Describe: "describe_data", Browse: "get_catalog",
 		Call: "call_api", Write: "call_api_write", Feedback: "submit_feedback",
@@ -116,7 +116,7 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // New returns a Catalog of a source. A nil opts means the zero Options. It
 // loads nothing yet. The error says which option does not fit.
 func New(source Source, opts *Options) (*Catalog, error) {
-	c := &Catalog{names: DefaultNames(), source: source}
+	c := &Catalog{names: defaultNames(), source: source}
 	if opts != nil {
 		c.opts = *opts
 	}

@@ -90,7 +90,7 @@ func (c *Catalog) find(ctx context.Context, req *mcp.CallToolRequest, args map[s
 	if err != nil {
 		return nil, err
 	}
-	limit := DefaultLimit
+	limit := defaultLimit
 	if n, ok := args["limit"].(json.Number); ok {
 		if v, err := n.Int64(); err == nil {
 			limit = int(v)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +18,8 @@ const (
 )
 
 // gaps counts what the catalog lacks: words that matched nothing, and
-// feedback. It is kept in memory only and bounded; words that could be values
-// (with digits or capitals inside, very long) are not kept.
+// feedback. It is kept in memory only and bounded; what holds anything but
+// letters, or more than 32 bytes, could be a value and is not kept.
 type gaps struct {
 	mu      sync.Mutex
 	asked   int
@@ -26,7 +27,7 @@ type gaps struct {
 	weak    int
 	words   map[string]*gapWord
 	reports map[[2]string]int // endpoint and category
-	lost    int               // words beyond the bound
+	lost    int               // words that made room for others
 }
 
 type gapWord struct{ times, withoutHits int }
@@ -47,8 +48,7 @@ func (g *gaps) note(r *Result) {
 		w := g.words[word]
 		if w == nil {
 			if len(g.words) >= maxGapWords {
-				g.lost++
-				continue
+				g.makeRoom()
 			}
 			if g.words == nil {
 				g.words = map[string]*gapWord{}
@@ -59,6 +59,21 @@ func (g *gaps) note(r *Result) {
 		w.times++
 		if len(r.Hits) == 0 {
 			w.withoutHits++
+		}
+	}
+}
+
+// makeRoom forgets the words that were asked for least, so that what many miss
+// is counted even after thousands of words that nobody asks for again.
+func (g *gaps) makeRoom() {
+	least := math.MaxInt
+	for _, w := range g.words {
+		least = min(least, w.times)
+	}
+	for word, w := range g.words {
+		if w.times == least {
+			delete(g.words, word)
+			g.lost++
 		}
 	}
 }

@@ -51,15 +51,6 @@ func DefaultWeights() Weights {
 	}
 }
 
-// SummaryFirst returns the weights of the plain recipe, in which a match in
-// the summary counts four in any other text.
-func SummaryFirst() Weights {
-	return Weights{
-		FieldID: 4, FieldTitle: 4, FieldTerms: 4, FieldTags: 4, FieldSummary: 4, FieldSignal: 1,
-		FieldDescription: 1, FieldParameters: 1, FieldParamTexts: 1, FieldExample: 1, FieldPath: 1,
-	}
-}
-
 const saturation = 3 // k1 of BM25
 
 // A posting says how strongly one entry has a term.
@@ -103,11 +94,11 @@ type IndexOptions struct {
 	// Scorer, if non-nil, changes the scores.
 	Scorer Scorer
 	// Floor is the confidence, from 0 to 1, under which nothing is returned.
-	// If zero, [DefaultFloor]; if negative, there is none. For a catalog of
+	// If zero, 0.26; if negative, there is none. For a catalog of
 	// fewer than 60 entries it is lowered in proportion.
 	Floor float64
 	// WeakFloor is the confidence under which hits are marked weak. If zero,
-	// [DefaultWeakFloor]; if negative, none are.
+	// 0.45; if negative, none are.
 	WeakFloor float64
 }
 
@@ -130,8 +121,8 @@ func NewIndex(entries []Entry, opts *IndexOptions) *Index {
 	if x.opts.Expander == nil {
 		x.opts.Expander = General()
 	}
-	x.opts.Floor = orDefault(x.opts.Floor, DefaultFloor)
-	x.opts.WeakFloor = orDefault(x.opts.WeakFloor, DefaultWeakFloor)
+	x.opts.Floor = orDefault(x.opts.Floor, defaultFloor)
+	x.opts.WeakFloor = orDefault(x.opts.WeakFloor, defaultWeakFloor)
 	x.build()
 	return x
 }

@@ -97,7 +97,7 @@ func (c *Catalog) ownTools() []*ownTool {
 			Description: "Searches all operations for those that answer a question, asked in plain words; names and codes such as 10-K are understood. Returns candidates, best first, with why each matched and a call that is ready to use. If nothing fits it says so, with the words that matched nothing: then the data is not here, so do not guess." + free,
 		}, map[string]any{"properties": map[string]any{
 			"question": text("What you want to know or do", maxQuestionBytes),
-			"limit":    map[string]any{"type": "integer", "minimum": 1, "maximum": 20, "default": DefaultLimit, "description": "How many candidates"},
+			"limit":    map[string]any{"type": "integer", "minimum": 1, "maximum": 20, "default": defaultLimit, "description": "How many candidates"},
 		}}, c.find),
 		newOwnTool(&mcp.Tool{
 			Name: n.Describe, Title: "Describe an operation", Annotations: hints(true, false, true, false),

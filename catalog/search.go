@@ -10,15 +10,15 @@ import (
 
 // Confidence floors, found on questions that nothing answers.
 const (
-	DefaultFloor     = .26
-	DefaultWeakFloor = .45
+	defaultFloor     = .26
+	defaultWeakFloor = .45
 )
 
 // fullFloor is the size of a catalog from which on the floor holds as it is.
 const fullFloor = 60
 
-// DefaultLimit is how many hits a search returns if it is not told.
-const DefaultLimit = 5
+// defaultLimit is how many hits a search returns if it is not told.
+const defaultLimit = 5
 
 // maxExact bounds the hits that are asked for by name and come outside the
 // limit.
@@ -124,16 +124,8 @@ func (x *Index) giveBack(s *scratch) {
 // changed.
 func (x *Index) Entries() []Entry { return x.entries }
 
-// Lookup returns the entry with an id, or nil.
-func (x *Index) Lookup(id string) *Entry {
-	if n, ok := x.byID[id]; ok {
-		return &x.entries[n]
-	}
-	return nil
-}
-
 // Search returns the entries that fit a question, at most limit of them and
-// those named exactly; [DefaultLimit] if limit is not positive. Of a question
+// those named exactly; 5 if limit is not positive. Of a question
 // longer than 2 KiB or 64 words the rest is not read. The same question gets
 // the same answer: ties are broken by id.
 func (x *Index) Search(text string, limit int) *Result {
@@ -144,7 +136,7 @@ func (x *Index) Search(text string, limit int) *Result {
 // Words that only others have match nothing.
 func (x *Index) search(text string, limit int, allow func(*Entry) bool) *Result {
 	if limit <= 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	s := x.borrow()
 	defer x.giveBack(s)

@@ -220,7 +220,6 @@ type listed struct {
 	catalog.Entry
 	Params []struct {
 		Name        string   `json:"name"`
-		Type        string   `json:"type"`
 		Required    bool     `json:"required"`
 		Description string   `json:"description"`
 		Enum        []string `json:"enum"`
