@@ -97,9 +97,10 @@ func TestUnsendableResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, transport, served := memory(t, &stdioguard.Options{NoSignals: true, MaxInFlight: 3, Observer: new(events)})
 		d.start(mcptest.Handshake)
-		d.send(d.tool("1", "raw", script{Raw: []byte(`{]`)}), d.tool("2", "raw", script{Raw: []byte(`{]`)}))
-		synctest.Wait()
-		d.send(d.tool("3", "sleep", script{Ms: 3_600_000, Deaf: true}), cancelled("1"), cancelled("2"), cancelled("3"))
+		d.send(d.tool("1", "raw", script{Raw: []byte(`{]`)}), d.tool("2", "raw", script{Raw: []byte(`{]`)}),
+			d.tool("3", "sleep", script{Ms: 3_600_000, Deaf: true}))
+		synctest.Wait() // until all have begun
+		d.send(cancelled("1"), cancelled("2"), cancelled("3"))
 		synctest.Wait()
 		require.Equal(t, 3, transport.Stats().Cancelled)
 		require.Equal(t, -32000, d.call("echo", script{}).Error.Code)
