@@ -14,15 +14,17 @@ import (
 
 // joinedResult answers a repeated call with what the first one came to.
 func joinedResult(req *mcp.CallToolRequest, rec *Record) (mcp.Result, error) {
-	switch rec.Status {
-	case Completed:
+	switch {
+	case rec.Status == Completed:
 		res, err := storedResult(req, rec.Result)
 		if err != nil {
 			return nil, errInternal("The stored result cannot be read.")
 		}
 		res.Content = append(res.Content, &mcp.TextContent{Text: joinNote(rec)})
 		return wire.WithMeta(res, wire.MetaTask, rec.meta(true)), nil
-	case Failed:
+	case rec.Done:
+		return wire.WithMeta(resultLost(rec).Result(req), wire.MetaTask, rec.meta(true)), nil
+	case rec.Status == Failed:
 		e := *rec.Error
 		e.Message += " " + joinNote(rec)
 		return nil, e.protocol()
@@ -34,6 +36,12 @@ func joinedResult(req *mcp.CallToolRequest, rec *Record) (mcp.Result, error) {
 // endedElsewhere says that somebody else has ended the caller's task.
 func endedElsewhere(rec *Record) *errors.Failure {
 	return errors.Refused("this call was %s", rec.Status).Because("%s", rec.StatusMessage)
+}
+
+// resultLost says that work was done whose result nobody has any more.
+func resultLost(rec *Record) *errors.Failure {
+	return errors.Refused("the result of %s is gone", rec.Tool).Because("%s", rec.StatusMessage).
+		Next("look at what the work has changed instead of starting it again").DoNotRetry()
 }
 
 func (e *Error) protocol() error {

@@ -246,7 +246,7 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 			Next("use a new key for a new operation, or repeat the first call with the arguments it had").DoNotRetry())
 		return res, err, false
 	}
-	if got.Status == Failed || got.Status == Cancelled {
+	if (got.Status == Failed || got.Status == Cancelled) && !got.Done {
 		return m.awaitRelease(ctx, r, got)
 	}
 	joined := func() {

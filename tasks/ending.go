@@ -17,6 +17,7 @@ type ending struct {
 	result    json.RawMessage
 	err       *Error
 	toolError bool
+	done      bool  // the work succeeded, see Record.Done
 	cause     error // private
 }
 
@@ -30,13 +31,28 @@ func (r *run) ending(out outcome) ending {
 		}
 		return ending{status: Failed, err: e, cause: out.err}
 	}
+	if out.unfit {
+		return notKept(true, stderrors.New("the result cannot be encoded"))
+	}
+	toolError := !out.succeeded()
 	raw, err := marshal(out.res)
 	if err != nil {
-		return ending{status: Failed, cause: err,
-			err: &Error{Code: jsonrpc.CodeInternalError, Message: "The tool's result cannot be encoded."}}
+		return notKept(!toolError, err)
 	}
-	res, _ := out.res.(*mcp.CallToolResult)
-	return ending{status: Completed, result: raw, toolError: res != nil && res.IsError}
+	return ending{status: Completed, result: raw, toolError: toolError, done: !toolError}
+}
+
+const resultNotKept = "The work was done, but its result could not be kept. Do not start it again."
+
+// notKept is the ending of a run whose result cannot be encoded or finds no
+// room. The handler has returned without an error, so the work was done, unless
+// the result itself says otherwise.
+func notKept(done bool, cause error) ending {
+	message := resultNotKept
+	if !done {
+		message = "The tool failed, and what it says about that could not be kept."
+	}
+	return ending{status: Failed, done: done, cause: cause, err: &Error{Code: jsonrpc.CodeInternalError, Message: message}}
 }
 
 func errorAs[E error](err error) (e E, ok bool) {
@@ -65,23 +81,22 @@ const briefly = time.Minute
 // apply ends rec.
 func (e *ending) apply(rec *Record, now time.Time) {
 	rec.Status, rec.StatusMessage = e.status, e.message
-	rec.Result, rec.Error = e.result, e.err
+	rec.Result, rec.Error, rec.Done = e.result, e.err, e.done
 	if e.err != nil && rec.StatusMessage == "" {
 		rec.StatusMessage = e.err.Message
 	}
 	rec.InputRequests, rec.InputResponses = nil, nil
 
-	success := e.status == Completed && !e.toolError
 	switch {
-	case rec.Disclosed, success && (rec.Key != "" || rec.Identity != "" && rec.Window == 0):
+	case rec.Disclosed, e.done && (rec.Key != "" || rec.Identity != "" && rec.Window == 0):
 		rec.ExpiresAt = now.Add(rec.TTL)
-	case success:
+	case e.done:
 		rec.ExpiresAt = now.Add(min(rec.Window, rec.TTL))
 	default:
 		rec.ExpiresAt = now.Add(min(briefly, rec.TTL))
 	}
 	switch {
-	case success:
+	case e.done:
 		rec.KeyUntil, rec.IdentityUntil = rec.ExpiresAt, rec.ExpiresAt
 		if rec.Window > 0 {
 			rec.IdentityUntil = now.Add(min(rec.Window, rec.TTL))

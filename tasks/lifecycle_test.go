@@ -263,7 +263,7 @@ func TestResultWithoutRoomFailsItsTask(t *testing.T) {
 		res, err = call(t.Context(), cs, "task_result", args{"task_id": taskID(t, res)})
 		require.NoError(t, err)
 		require.True(t, res.IsError)
-		require.Contains(t, mcptest.Text(res), "no room")
+		require.Contains(t, mcptest.Text(res), "could not be kept")
 		require.NoError(t, m.Close(t.Context()))
 	})
 }

@@ -67,6 +67,9 @@ type outcome struct {
 	// the request, and the work has not begun.
 	withdrawn bool
 	panicked  any // the value, if the handler panicked
+	// unfit says that the handler succeeded with a result that cannot be sent, so
+	// that res is an error although the work was done.
+	unfit bool
 }
 
 type runKey struct{}
@@ -193,7 +196,17 @@ func (r *run) shape(out outcome) outcome {
 	as := func(context.Context, string, mcp.Request) (mcp.Result, error) { return out.res, out.err }
 	var shaped outcome
 	shaped.res, shaped.err = r.m.shape(as)(r.ctx, wire.MethodCallTool, r.req)
+	if out.succeeded() && !shaped.succeeded() {
+		f := errors.Refused("the result of %s cannot be sent", r.tool).Because("%s", resultNotKept).DoNotRetry()
+		return outcome{res: f.Result(r.req), unfit: true}
+	}
 	return shaped
+}
+
+// succeeded reports whether the handler has done its work without an error.
+func (o *outcome) succeeded() bool {
+	res, ok := o.res.(*mcp.CallToolResult)
+	return o.err == nil && (!ok || res == nil || !res.IsError && res.InputRequests == nil)
 }
 
 // maxRounds bounds how often one call may come back for more input.
@@ -252,11 +265,11 @@ func (r *run) finish(out outcome) {
 		return
 	}
 	e := r.ending(out)
-	if r.handedOver.Load() && e.status != Completed {
+	if r.handedOver.Load() && e.status != Completed && !e.done {
 		return
 	}
 	dropped := ""
-	rec, err := r.m.persist(r.m.life, r.id, func(rec *Record, now time.Time) error {
+	end := func(rec *Record, now time.Time) error {
 		dropped = ""
 		if rec.Run != r.number {
 			return errFenced
@@ -269,23 +282,20 @@ func (r *run) finish(out outcome) {
 		}
 		e.apply(rec, now)
 		return nil
-	})
+	}
+	rec, err := r.m.persist(r.m.life, r.id, end)
+	if stderrors.Is(err, ErrFull) { // the task must end even if its result finds no room
+		e = notKept(e.done, err)
+		rec, err = r.m.persist(r.m.life, r.id, end)
+	}
 	switch {
-	case stderrors.Is(err, ErrFull):
-		// The task must end even if its result finds no room.
-		e = ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The work was done, but the server has no room to keep its result."}, cause: err}
-		rec, err = r.m.persist(r.m.life, r.id, func(rec *Record, now time.Time) error {
-			rec.Worker = ""
-			e.apply(rec, now)
-			return nil
-		})
 	case stderrors.Is(err, ErrNotFound):
 		dropped = "the record has expired"
 	case stderrors.Is(err, errFenced):
 		dropped = "another run has taken over"
 	}
 	switch {
-	case dropped != "" && (e.status != Completed || e.toolError): // it was told to stop, and did
+	case dropped != "" && !e.done: // it was told to stop, and did
 	case dropped != "":
 		r.m.observer.Observe(r.ctx, Dropped{Task: r.id, Tool: r.tool, Reason: dropped})
 	case err != nil:

@@ -63,6 +63,10 @@ type Record struct {
 	StatusMessage string
 	Result        json.RawMessage // the tools/call result, if Completed
 	Error         *Error          // if Failed
+	// Done is set if the work succeeded. If the task is Failed all the same, only
+	// the result could not be kept: the key and the identity stay held, since the
+	// work must not be done again.
+	Done bool
 
 	// InputRequests are the questions that wait for an answer, by key, and
 	// InputResponses the answers that were accepted. InputsAsked counts every
@@ -184,7 +188,7 @@ func CheckUpdate(old, new *Record) error {
 	if !old.Status.Terminal() {
 		return nil
 	}
-	if new.Status != old.Status || new.StatusMessage != old.StatusMessage || !new.ExpiresAt.Equal(old.ExpiresAt) ||
+	if new.Status != old.Status || new.Done != old.Done || new.StatusMessage != old.StatusMessage || !new.ExpiresAt.Equal(old.ExpiresAt) ||
 		!bytes.Equal(new.Result, old.Result) || !sameError(old.Error, new.Error) || len(new.InputRequests) > 0 {
 		return ErrTerminal
 	}

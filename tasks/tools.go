@@ -154,16 +154,18 @@ func (m *Manager) resultTool(ctx context.Context, req *mcp.CallToolRequest, in *
 		return nil, err
 	}
 	rec = m.awaitNews(ctx, rec, in.wait(m.opts.MaxWait))
-	switch rec.Status {
-	case Completed:
+	switch {
+	case rec.Status == Completed:
 		res, err := storedResult(req, rec.Result)
 		if err != nil {
 			return nil, errInternal("The stored result cannot be read.")
 		}
 		return wire.WithMeta(res, wire.MetaTask, rec.meta(false)), nil
-	case Failed:
+	case rec.Done:
+		return nil, resultLost(rec)
+	case rec.Status == Failed:
 		return nil, errors.Fail(errors.KindInternal, "%s failed", toolOf(rec)).Because("%s", rec.StatusMessage)
-	case Cancelled:
+	case rec.Status == Cancelled:
 		return nil, endedElsewhere(rec)
 	}
 	return m.taskResult(req, rec, m.describe(rec), false), nil

@@ -115,7 +115,7 @@ func (s *suite) end(r tasks.Record, status tasks.Status) tasks.Record {
 	r.ExpiresAt = s.now.Add(r.TTL)
 	r.KeyUntil, r.IdentityUntil = r.ExpiresAt, r.ExpiresAt
 	if status == tasks.Completed {
-		r.Result = json.RawMessage(`{"content":[]}`)
+		r.Result, r.Done = json.RawMessage(`{"content":[]}`), true
 	}
 	return s.update(r)
 }
@@ -171,7 +171,7 @@ func roundTrip(t *testing.T, s *suite) {
 	want = got
 	want.InputRequests = nil
 	want.InputResponses = map[string]json.RawMessage{"q-1": json.RawMessage(`{"action":"decline"}`)}
-	want.Disclosed = true
+	want.Disclosed, want.Done = true, true
 	want.Status, want.ExpiresAt = tasks.Failed, s.now.Add(time.Hour)
 	want.Error = &tasks.Error{Code: -32603, Message: "m", Data: json.RawMessage(`{"a":1}`)}
 	got = s.update(want)
@@ -367,6 +367,7 @@ func terminal(t *testing.T, s *suite) {
 			func(r *tasks.Record) { r.Status = tasks.Working },
 			func(r *tasks.Record) { r.Status = tasks.InputRequired },
 			func(r *tasks.Record) { r.StatusMessage = "x" },
+			func(r *tasks.Record) { r.Done = !r.Done },
 			func(r *tasks.Record) { r.Result = json.RawMessage(`{"x":1}`) },
 			func(r *tasks.Record) { r.Error = &tasks.Error{Code: 1} },
 			func(r *tasks.Record) { r.ExpiresAt = r.ExpiresAt.Add(time.Hour) },
