@@ -71,6 +71,10 @@ func (m *Manager) serve(ctx context.Context, r *run, policy Policy, start func()
 	for {
 		got, created, err := m.create(ctx, want)
 		switch {
+		case stderrors.Is(err, ErrTooManyKeys):
+			return m.refuse(ctx, r, "too many keys", errors.Refused("this call of %s was made with too many idempotency keys", want.Tool).
+				Because("each is kept, and the work is not done twice").
+				Next("repeat it with a key that you have used for it, or without one").DoNotRetry())
 		case stderrors.Is(err, ErrFull):
 			return m.refuse(ctx, r, "store full", errors.RateLimited("too many calls of %s are kept", want.Tool).RetryAfter(time.Minute))
 		case err != nil:
@@ -239,8 +243,8 @@ func (m *Manager) disclose(ctx context.Context, id string) (Record, error) {
 // join answers a call that repeats the one that got belongs to. If again is
 // true, that one has let go of its key and the caller must try anew.
 func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (res mcp.Result, err error, again bool) {
-	byKey := want.Key != "" && got.Key == want.Key
-	if byKey && got.ArgumentsHash != want.ArgumentsHash {
+	hash, byKey := got.KeyHash(want.Key)
+	if byKey && hash != want.ArgumentsHash {
 		res, err = m.refuse(ctx, r, "key reused", errors.Refused("this idempotency key was used for another call of %s", want.Tool).
 			Because("that call had different arguments").
 			Next("use a new key for a new operation, or repeat the first call with the arguments it had").DoNotRetry())
@@ -250,7 +254,7 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 		return m.awaitRelease(ctx, r, got)
 	}
 	joined := func() {
-		m.observer.Observe(ctx, Joined{Task: got.ID, Tool: got.Tool, ByKey: byKey, Age: time.Since(got.CreatedAt)})
+		m.observer.Observe(ctx, Joined{Task: got.ID, Tool: got.Tool, ByKey: want.Key != "" && got.Key == want.Key, Age: time.Since(got.CreatedAt)})
 	}
 	patience, cancel := r.patience(ctx)
 	defer cancel()

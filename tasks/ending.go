@@ -88,7 +88,7 @@ func (e *ending) apply(rec *Record, now time.Time) {
 	rec.InputRequests, rec.InputResponses = nil, nil
 
 	switch {
-	case rec.Disclosed, e.done && (rec.Key != "" || rec.Identity != "" && rec.Window == 0):
+	case rec.Disclosed, e.done && (rec.Key != "" || len(rec.JoinedKeys) > 0 || rec.Identity != "" && rec.Window == 0):
 		rec.ExpiresAt = now.Add(rec.TTL)
 	case e.done:
 		rec.ExpiresAt = now.Add(min(rec.Window, rec.TTL))

@@ -18,7 +18,7 @@ func (e Created) LogValue() slog.Value {
 // Joined is observed when a call repeats another one and was not run.
 type Joined struct {
 	Task, Tool string
-	ByKey      bool          // it carried the same idempotency key
+	ByKey      bool          // it carried the idempotency key of the first call
 	Age        time.Duration // since the first call
 }
 

@@ -17,7 +17,8 @@ const (
 	keyArgument = "idempotency_key"
 	metaKey     = "steady/idempotencyKey"
 
-	maxKey = 512 // bytes
+	maxKey     = 512 // bytes of a key or an identity
+	maxHeldKey = 64  // bytes of a key as it is kept; of a longer one, its digest is
 )
 
 // A callID says which call a call is. The request's JSON-RPC id is no part of
@@ -39,6 +40,9 @@ func identify(p *Policy, params *mcp.CallToolParamsRaw) (id callID, err error) {
 	if len(key) > maxKey {
 		return id, errors.Invalid("the idempotency key has %d bytes", len(key)).
 			Because("at most %d are allowed", maxKey)
+	}
+	if len(key) > maxHeldKey {
+		key = "hash:" + hash([]byte(key))
 	}
 	id.key = key
 	id.hash = hash(plain)

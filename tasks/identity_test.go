@@ -109,6 +109,57 @@ func TestKeyWithOtherArgumentsIsRefused(t *testing.T) {
 	})
 }
 
+// A key counts from the call that brought it, also if that call was not run.
+func TestKeyOfAJoinedCallIsHeld(t *testing.T) {
+	c := &counter{}
+	bubble(t, tasks.Policy{}, c, func(t *testing.T, call func(args, ...string) *mcp.CallToolResult) {
+		require.Equal(t, "run 1", mcptest.Text(call(args{"date": "d"})))
+		time.Sleep(30 * time.Second)
+		require.Contains(t, mcptest.Text(call(args{"date": "d"}, "K")), "run 1")
+		require.Equal(t, "conflict", call(args{"date": "other"}, "K").Meta["steady/error"].(map[string]any)["kind"])
+		time.Sleep(time.Hour - time.Second)
+		require.Contains(t, mcptest.Text(call(args{"date": "d"}, "K")), "run 1")
+		require.Equal(t, 1, c.runs)
+		time.Sleep(time.Second)
+		require.Equal(t, "run 2", mcptest.Text(call(args{"date": "d"}, "K")))
+	})
+	c = &counter{}
+	byDate := tasks.Policy{Identity: tasks.By(func(in exportInput) string { return in.Date })}
+	bubble(t, byDate, c, func(t *testing.T, call func(args, ...string) *mcp.CallToolResult) {
+		call(args{"date": "d", "scope": "a"}, "A")
+		require.Contains(t, mcptest.Text(call(args{"date": "d", "scope": "b"}, "B")), "run 1")
+		require.Contains(t, mcptest.Text(call(args{"date": "d", "scope": "b"}, "B")), "run 1")
+		require.True(t, call(args{"date": "e"}, "B").IsError, "the key was used for another call")
+		require.Equal(t, 1, c.runs)
+		for i := range 300 {
+			res := call(args{"date": "d"}, fmt.Sprint(i))
+			require.Equal(t, i >= 255, res.IsError, i)
+		}
+		require.Contains(t, mcptest.Text(call(args{"date": "d"}, "299")), "too many idempotency keys")
+		require.False(t, call(args{"date": "d"}).IsError)
+		require.Equal(t, 1, c.runs)
+	})
+}
+
+// A key whose call joins one that then fails is free, as that one's own key is.
+func TestKeyOfACallThatJoinedAFailureIsFree(t *testing.T) {
+	c := &counter{fail: func(run int) error {
+		if run == 1 {
+			time.Sleep(time.Second)
+			return fmt.Errorf("bucket not reachable")
+		}
+		return nil
+	}}
+	bubble(t, tasks.Policy{}, c, func(t *testing.T, call func(args, ...string) *mcp.CallToolResult) {
+		first := make(chan bool)
+		go func() { first <- call(args{"date": "d"}).IsError }()
+		synctest.Wait()
+		require.True(t, call(args{"date": "d"}, "K").IsError)
+		require.True(t, <-first)
+		require.Equal(t, "run 2", mcptest.Text(call(args{"date": "d"}, "K")))
+	})
+}
+
 func TestBusinessIdentity(t *testing.T) {
 	c := &counter{}
 	byDate := tasks.Policy{TTL: 10 * time.Minute, Identity: tasks.By(func(in exportInput) string { return in.Date })}

@@ -141,6 +141,45 @@ func TestStubbornHandlerIsNotRunTwice(t *testing.T) {
 	})
 }
 
+// Its record may expire before a handler that does not listen returns.
+func TestStubbornHandlerIsNotRunTwiceAfterItsRecordExpires(t *testing.T) {
+	for name, policy := range map[string]tasks.Policy{
+		"nobody has the handle": {MaxRun: time.Second},
+		"as a task":             {MaxRun: time.Second, Grace: tasks.Eager, TTL: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newManager(t, tasks.Options{Policies: map[string]tasks.Policy{"export": policy}})
+				server := mcptest.Server()
+				require.NoError(t, m.Install(server))
+				var runs atomic.Int32
+				mcp.AddTool(server, &mcp.Tool{Name: "export"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+					runs.Add(1)
+					time.Sleep(10 * time.Minute)
+					return &mcp.CallToolResult{}, nil, nil
+				})
+				cs := mcptest.Connect(t, server, "")
+				_, err := call(t.Context(), cs, "export", args{"idempotency_key": "k"})
+				require.NoError(t, err)
+				for range 12 {
+					time.Sleep(40 * time.Second)
+					res, err := call(t.Context(), cs, "export", args{"idempotency_key": "k"})
+					require.NoError(t, err)
+					require.Contains(t, mcptest.Text(res), "still ending")
+					require.EqualValues(t, 1, runs.Load())
+				}
+				time.Sleep(2 * time.Minute)
+				_, err = call(t.Context(), cs, "export", args{"idempotency_key": "k"})
+				require.NoError(t, err)
+				synctest.Wait()
+				require.EqualValues(t, 2, runs.Load())
+				time.Sleep(10 * time.Minute)
+				require.NoError(t, m.Close(t.Context()))
+			})
+		})
+	}
+}
+
 // B206: a caller that gives up is answered, and the work goes on for the retry.
 func TestCallerThatGivesUpIsJoinedByItsRetry(t *testing.T) {
 	j := newJob()

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"crypto/rand"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +58,21 @@ type heldKey struct {
 	value       string
 }
 
+// held iterates over the keys and the identity of r.
+func (r *Record) held() iter.Seq[heldKey] {
+	return func(yield func(heldKey) bool) {
+		if r.Key != "" && !yield(heldKey{r.Owner, r.Tool, false, r.Key}) ||
+			r.Identity != "" && !yield(heldKey{r.Owner, r.Tool, true, r.Identity}) {
+			return
+		}
+		for k := range r.JoinedKeys {
+			if !yield(heldKey{r.Owner, r.Tool, false, k}) {
+				return
+			}
+		}
+	}
+}
+
 // NewMemoryStore returns an empty store. A nil opts means the zero
 // MemoryOptions.
 func NewMemoryStore(opts *MemoryOptions) *MemoryStore {
@@ -85,6 +101,16 @@ func (s *MemoryStore) Create(_ context.Context, now time.Time, r Record) (Record
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.holder(now, &r); t != nil {
+		rec := t.rec.clone()
+		switch added, err := AddKey(&rec, &r, now); {
+		case err != nil:
+			return Record{}, false, err
+		case added: // it is small, and bounded: it needs no room
+			rec.Version++
+			rec.UpdatedAt = now
+			s.put(now, t, rec, rec.size())
+			s.held[heldKey{r.Owner, r.Tool, false, r.Key}] = rec.ID
+		}
 		return t.rec.clone(), false, nil
 	}
 	s.sweep(now, 8) // keeps a busy store from growing between sweeps
@@ -106,16 +132,30 @@ func (s *MemoryStore) Create(_ context.Context, now time.Time, r Record) (Record
 // holder returns the task that a call like r must join.
 func (s *MemoryStore) holder(now time.Time, r *Record) *memoryTask {
 	if r.Key != "" {
-		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, false, r.Key}]]; t != nil && t.rec.keyHeld(now) && !t.rec.Expired(now) {
+		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, false, r.Key}]]; t != nil && t.rec.keyHeld(now) && !s.over(now, t) {
 			return t
 		}
 	}
 	if r.Identity != "" {
-		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, true, r.Identity}]]; t != nil && t.rec.identityHeld(now) && !t.rec.Expired(now) {
+		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, true, r.Identity}]]; t != nil && t.rec.identityHeld(now) && !s.over(now, t) {
 			return t
 		}
 	}
 	return nil
+}
+
+// over reports whether t has expired and nobody works on it any more.
+func (s *MemoryStore) over(now time.Time, t *memoryTask) bool {
+	return t.rec.Expired(now) && !now.Before(s.aliveUntil(t))
+}
+
+// aliveUntil is until when the worker of t is alive by its last beat, zero if it
+// has none.
+func (s *MemoryStore) aliveUntil(t *memoryTask) time.Time {
+	if w := s.workers[t.worker]; w != nil {
+		return w.until
+	}
+	return time.Time{}
 }
 
 // put makes r the state of t and brings every index in line with it.
@@ -126,18 +166,16 @@ func (s *MemoryStore) put(now time.Time, t *memoryTask, r Record, size int) {
 	s.bytes += size - t.size
 	t.size = size
 
-	for _, h := range []struct {
-		key  heldKey
-		held bool
-	}{
-		{heldKey{r.Owner, r.Tool, false, r.Key}, r.keyHeld(now)},
-		{heldKey{r.Owner, r.Tool, true, r.Identity}, r.identityHeld(now)},
-	} {
+	for key := range r.held() {
+		held := r.keyHeld(now)
+		if key.identity {
+			held = r.identityHeld(now)
+		}
 		switch {
-		case h.held && created: // a key that was let go is never taken back
-			s.held[h.key] = r.ID
-		case !h.held && s.held[h.key] == r.ID:
-			delete(s.held, h.key)
+		case held && created: // a key that was let go is never taken back
+			s.held[key] = r.ID
+		case !held && s.held[key] == r.ID:
+			delete(s.held, key)
 		}
 	}
 	if r.Status.Terminal() {
@@ -239,7 +277,7 @@ func (s *MemoryStore) remove(t *memoryTask) {
 	if s.owned[r.Owner]--; s.owned[r.Owner] == 0 {
 		delete(s.owned, r.Owner)
 	}
-	for _, k := range []heldKey{{r.Owner, r.Tool, false, r.Key}, {r.Owner, r.Tool, true, r.Identity}} {
+	for k := range r.held() {
 		if s.held[k] == r.ID {
 			delete(s.held, k)
 		}
@@ -303,9 +341,16 @@ func (s *MemoryStore) sweep(now time.Time, limit int) int {
 	n := 0
 	for n < limit && len(s.expiring) > 0 && !now.Before(s.expiring[0].at) {
 		e := heap.Pop(&s.expiring).(expiry)
-		if t := s.tasks[e.id]; t != nil {
+		t := s.tasks[e.id]
+		switch {
+		case t == nil:
+		case s.over(now, t):
 			s.remove(t)
 			n++
+		case t.rec.Expired(now): // its work has not stopped: look again when its worker might be gone
+			heap.Push(&s.expiring, expiry{s.aliveUntil(t), e.id})
+		default: // it was prolonged
+			heap.Push(&s.expiring, expiry{t.rec.ExpiresAt, e.id})
 		}
 	}
 	return n

@@ -58,6 +58,10 @@ type Record struct {
 	KeyUntil      time.Time
 	Identity      string
 	IdentityUntil time.Time
+	// JoinedKeys are the keys of calls that joined by identity, each with the
+	// hash of its call's arguments. They are held as Key is. Only Create adds to
+	// them, see [AddKey].
+	JoinedKeys map[string]string
 
 	Status        Status
 	StatusMessage string
@@ -89,7 +93,8 @@ type Record struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	// ExpiresAt is when a terminal task may be swept. Zero until then: a running
-	// task is never swept.
+	// task is never swept, and neither is one that has ended, by a cancellation
+	// for example, while its worker is alive and has not stopped.
 	ExpiresAt    time.Time
 	TTL          time.Duration // how long the task is kept once terminal
 	Window       time.Duration // how long Identity is held after success; zero means as long as the task is kept
@@ -101,11 +106,55 @@ type Record struct {
 
 // keyHeld and identityHeld report whether a second call must join r.
 func (r *Record) keyHeld(now time.Time) bool {
-	return r.Key != "" && (r.KeyUntil.IsZero() || now.Before(r.KeyUntil))
+	return (r.Key != "" || len(r.JoinedKeys) > 0) && (r.KeyUntil.IsZero() || now.Before(r.KeyUntil))
 }
 
 func (r *Record) identityHeld(now time.Time) bool {
 	return r.Identity != "" && (r.IdentityUntil.IsZero() || now.Before(r.IdentityUntil))
+}
+
+// KeyHash returns the hash of the arguments that an idempotency key came with,
+// and whether r has that key at all.
+func (r *Record) KeyHash(key string) (hash string, ok bool) {
+	if key != "" && key == r.Key {
+		return r.ArgumentsHash, true
+	}
+	hash, ok = r.JoinedKeys[key]
+	return hash, ok
+}
+
+const maxJoinedKeys = 256 // of one task; each takes up to some 100 bytes
+
+// AddKey gives the task that holds a call's identity the call's key, if it does
+// not have it, and reports whether it did. If the task has ended, it is then kept
+// for the key's whole time from now. Stores call it within the transaction of
+// [Store.Create]. It returns [ErrTooManyKeys] if the task has too many.
+func AddKey(holder, call *Record, now time.Time) (added bool, err error) {
+	if call.Key == "" {
+		return false, nil
+	}
+	if _, has := holder.KeyHash(call.Key); has {
+		return false, nil
+	}
+	if holder.Status.Terminal() && !holder.Done {
+		return false, nil // its work is still stopping: whoever joins will run anew
+	}
+	if len(holder.JoinedKeys) >= maxJoinedKeys {
+		return false, ErrTooManyKeys
+	}
+	keys := maps.Clone(holder.JoinedKeys)
+	if keys == nil {
+		keys = map[string]string{}
+	}
+	keys[call.Key] = call.ArgumentsHash
+	holder.JoinedKeys = keys
+	if holder.Status.Terminal() {
+		if until := now.Add(holder.TTL); until.After(holder.ExpiresAt) {
+			holder.ExpiresAt = until
+		}
+		holder.KeyUntil = holder.ExpiresAt
+	}
+	return true, nil
 }
 
 // Expired reports whether r is past its time to live.
@@ -119,6 +168,9 @@ var (
 	ErrConflict = errors.New("tasks: the task was changed by somebody else")
 	ErrTerminal = errors.New("tasks: the task has ended")
 	ErrFull     = errors.New("tasks: the store is full")
+	// ErrTooManyKeys says that too many calls with different idempotency keys have
+	// joined one task.
+	ErrTooManyKeys = errors.New("tasks: the task has too many idempotency keys")
 )
 
 // A Store keeps records. It is safe for use by many goroutines and, if it is
@@ -138,7 +190,11 @@ type Store interface {
 	// Create stores r, unless its owner already has a task of the same tool
 	// whose key, or else whose identity, is held at now. In that case it returns
 	// that task and false. Of many concurrent calls with one key, exactly one
-	// creates. A task found by key wins over one found by identity.
+	// creates. A task found by key wins over one found by identity. A task that has
+	// expired holds nothing, unless it has a worker that is alive at now.
+	//
+	// If a call joins by identity and brings a key that the task does not have, the
+	// task gets it in the same step: see [AddKey], whose errors Create returns.
 	//
 	// It returns [ErrFull] if there is no room.
 	Create(ctx context.Context, now time.Time, r Record) (got Record, created bool, err error)
@@ -164,8 +220,8 @@ type Store interface {
 	// terminal, oldest first.
 	Running(ctx context.Context, owner string, limit int) ([]Record, error)
 
-	// Sweep removes up to limit tasks that have expired at now and returns how
-	// many. Its cost depends on how many it removes, not on how many there are.
+	// Sweep removes up to limit tasks that have expired at now, and whose worker, if
+	// they have one, is not alive at now. It returns how many. Its cost depends on how many it removes, not on how many there are.
 	Sweep(ctx context.Context, now time.Time, limit int) (int, error)
 
 	// Beat says that a worker is alive until the given time, and Lost returns up
@@ -179,7 +235,8 @@ type Store interface {
 // terminal task keeps its status, result and error. Afterwards only the
 // worker, the keys' Until times and the disclosure may change.
 func CheckUpdate(old, new *Record) error {
-	if old.ID != new.ID || old.Owner != new.Owner || old.Tool != new.Tool || old.Key != new.Key || old.Identity != new.Identity {
+	if old.ID != new.ID || old.Owner != new.Owner || old.Tool != new.Tool || old.Key != new.Key || old.Identity != new.Identity ||
+		!maps.Equal(old.JoinedKeys, new.JoinedKeys) {
 		return errors.New("tasks: an update must not change what the task is")
 	}
 	if new.Run < old.Run {
@@ -209,6 +266,7 @@ func (r *Record) letGo(now time.Time) {
 
 // clone returns r with maps of its own.
 func (r Record) clone() Record {
+	r.JoinedKeys = maps.Clone(r.JoinedKeys)
 	r.InputRequests = maps.Clone(r.InputRequests)
 	r.InputResponses = maps.Clone(r.InputResponses)
 	return r
@@ -220,6 +278,9 @@ func (r *Record) size() int {
 	n := fixed + len(r.Arguments) + len(r.Responses) + len(r.RequestState) + len(r.Result) + len(r.StatusMessage) + len(r.Key) + len(r.Identity)
 	if r.Error != nil {
 		n += len(r.Error.Message) + len(r.Error.Data)
+	}
+	for k, v := range r.JoinedKeys {
+		n += 2*len(k) + len(v) + 100 // with its index entry
 	}
 	for k, v := range r.InputRequests {
 		n += len(k) + len(v)

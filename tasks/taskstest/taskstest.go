@@ -37,6 +37,11 @@ func Run(t *testing.T, newStore func(t *testing.T) tasks.Store) {
 		{"keys are scoped by owner and tool", scope},
 		{"a key is let go at its time", release},
 		{"an expired task is not joined", expiredIsNotJoined},
+		{"an expired task whose work goes on is joined", expiredButRunning},
+		{"a key that joins by identity is held too", joinedKey},
+		{"a key that joins prolongs the task", joinedKeyProlongs},
+		{"keys that join are bounded", joinedKeysAreBounded},
+		{"of many joining keys none runs twice", joinedKeyRace},
 		{"of many creates one wins", createRace},
 		{"of many updates one wins", updateRace},
 		{"a lost update is refused", staleUpdate},
@@ -153,6 +158,7 @@ func roundTrip(t *testing.T, s *suite) {
 	want := s.record()
 	want.Responses, want.RequestState = json.RawMessage(`{"a":{"action":"accept"}}`), "state"
 	want.Key, want.Identity = "k", "i"
+	want.JoinedKeys = map[string]string{"other": "hash"}
 	want.StatusMessage = "half\nway \u2028 \x00 done"
 	want.Worker, want.RunAgain, want.Window = "w", true, time.Minute
 	want.InputRequests = map[string]json.RawMessage{"q-1": json.RawMessage(`{"method":"elicitation/create"}`)}
@@ -205,7 +211,7 @@ func joinByKey(_ *testing.T, s *suite) {
 
 func joinByIdentity(_ *testing.T, s *suite) {
 	a, b := s.record(), s.record()
-	a.Identity, b.Identity, b.Key = "i", "i", "fresh"
+	a.Identity, b.Identity = "i", "i"
 	a = s.create(a)
 	s.same(s.join(b), a)
 }
@@ -267,6 +273,143 @@ func expiredIsNotJoined(_ *testing.T, s *suite) {
 	b := s.record()
 	b.Key = "k"
 	s.create(b)
+}
+
+// expiredButRunning: the work of a task that has ended goes on as long as its
+// worker beats and is not taken off the task. Nothing must start beside it.
+func expiredButRunning(t *testing.T, s *suite) {
+	a := s.record()
+	a.Key, a.Identity, a.Worker = "k", "i", "w"
+	a = s.create(a)
+	a.Status, a.ExpiresAt = tasks.Failed, s.now.Add(time.Second)
+	a = s.update(a)
+	byKey, byIdentity := s.record(), s.record()
+	byKey.Key, byIdentity.Identity = "k", "i"
+	for range 3 {
+		s.now = s.now.Add(time.Minute)
+		s.ok(s.Beat(s.ctx(), "w", s.now.Add(30*time.Second)))
+		s.same(s.join(byKey), a)
+		s.same(s.join(byIdentity), a)
+		if n, err := s.Sweep(s.ctx(), s.now, 100); n != 0 || err != nil {
+			t.Fatalf("swept %d (%v): its worker is alive", n, err)
+		}
+	}
+	s.now = s.now.Add(30 * time.Second)
+	s.create(byKey)
+	if n, err := s.Sweep(s.ctx(), s.now, 100); n > 1 || err != nil {
+		t.Fatalf("swept %d: %v", n, err)
+	}
+	_, err := s.Get(s.ctx(), a.ID)
+	s.is(err, tasks.ErrNotFound)
+}
+
+func joinedKey(t *testing.T, s *suite) {
+	a, b, c := s.record(), s.record(), s.record()
+	a.Identity, a.Key = "i", "first"
+	b.Identity, b.Key, b.ArgumentsHash = "i", "second", "other"
+	a = s.create(a)
+	got := s.join(b)
+	if got.ID != a.ID || got.Version <= a.Version {
+		t.Fatalf("joined %s version %d, want %s, changed", got.ID, got.Version, a.ID)
+	}
+	again := s.join(b)
+	s.same(again, got)
+	kept, err := s.Get(s.ctx(), a.ID)
+	s.ok(err)
+	s.same(kept, got)
+	_, err = s.Update(s.ctx(), s.now, a)
+	s.is(err, tasks.ErrConflict) // it does not know of the key
+	c.Identity, c.Key = "unlike", "second"
+	s.same(s.join(c), got)
+	if hash, ok := got.KeyHash("second"); !ok || hash != "other" {
+		t.Fatalf("the key came with the arguments %q (%v)", hash, ok)
+	}
+	got = s.end(got, tasks.Completed)
+	s.same(s.join(c), got)
+	got.KeyUntil = s.now
+	s.update(got)
+	s.create(c)
+}
+
+func joinedKeyProlongs(t *testing.T, s *suite) {
+	a := s.record()
+	a.Identity, a.TTL, a.Window = "i", time.Hour, time.Minute
+	a = s.create(a)
+	a.Status, a.Done, a.Result = tasks.Completed, true, json.RawMessage(`{"content":[]}`)
+	a.ExpiresAt = s.now.Add(time.Minute)
+	a.KeyUntil, a.IdentityUntil = a.ExpiresAt, a.ExpiresAt
+	s.update(a)
+	s.now = s.now.Add(59 * time.Second)
+	b := s.record()
+	b.Identity, b.Key = "i", "k"
+	s.join(b)
+	s.now = s.now.Add(time.Hour - time.Second)
+	if n, err := s.Sweep(s.ctx(), s.now, 100); n != 0 || err != nil {
+		t.Fatalf("swept %d (%v): the key is held for the time to live", n, err)
+	}
+	c := s.record()
+	c.Key = "k"
+	s.join(c)
+	c.Key, c.Identity = "", "i"
+	s.create(c) // the identity ended at its time
+	s.now = s.now.Add(time.Second)
+	if n, err := s.Sweep(s.ctx(), s.now, 100); n != 1 || err != nil {
+		t.Fatalf("swept %d: %v", n, err)
+	}
+}
+
+func joinedKeysAreBounded(t *testing.T, s *suite) {
+	a := s.record()
+	a.Identity = "i"
+	s.create(a)
+	for i := 0; ; i++ {
+		b := s.record()
+		b.Identity, b.Key = "i", fmt.Sprint(i)
+		_, created, err := s.Create(s.ctx(), s.now, b)
+		if created {
+			t.Fatal("a second task was created")
+		}
+		if err != nil {
+			s.is(err, tasks.ErrTooManyKeys)
+			b.Key = "0"
+			s.join(b)
+			return
+		}
+		if i > 10_000 {
+			t.Fatal("they are not")
+		}
+	}
+}
+
+func joinedKeyRace(t *testing.T, s *suite) {
+	const callers = 60
+	var created atomic.Int32
+	recs := make([]tasks.Record, callers)
+	for i := range recs {
+		recs[i] = s.record()
+		recs[i].Identity, recs[i].Key = "i", fmt.Sprint(i%10)
+	}
+	var wg sync.WaitGroup
+	for _, r := range recs {
+		wg.Go(func() {
+			_, made, err := s.Create(t.Context(), s.now, r)
+			if err != nil {
+				t.Error(err)
+			}
+			if made {
+				created.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if created.Load() != 1 {
+		t.Fatalf("%d calls created a task, want 1", created.Load())
+	}
+	for i := range 10 {
+		r := s.record()
+		r.Key = fmt.Sprint(i)
+		s.join(r)
+	}
 }
 
 func createRace(t *testing.T, s *suite) {
@@ -350,6 +493,7 @@ func immutableIdentity(t *testing.T, s *suite) {
 		func(r *tasks.Record) { r.Tool = "x" },
 		func(r *tasks.Record) { r.Key = "x" },
 		func(r *tasks.Record) { r.Identity = "x" },
+		func(r *tasks.Record) { r.JoinedKeys = map[string]string{"x": "h"} },
 		func(r *tasks.Record) { r.Run = 0 },
 	} {
 		b := a
