@@ -43,9 +43,9 @@ func (r *Resolver) Resolve(requested string, tools []*mcp.Tool) Resolution {
 
 // Middleware returns receiving middleware. It may be called many times.
 //
-// For tools/call it asks the rest of the chain for the list of tools, so that
-// it resolves among what this caller may see, and calls next once with the
-// request to run. For prompts/get and resources/read it does the same with the
+// For tools/call it first asks the rest of the chain for tools/list, once for
+// each page, so that it resolves among what this caller may see. Then it calls
+// next at most once with the request to run. For prompts/get and resources/read it does the same with the
 // steps that lose nothing. Everything else passes through.
 func (r *Resolver) Middleware() mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -186,18 +186,22 @@ func disclose(res mcp.Result, d disclosure, note string) mcp.Result {
 		}
 		return c
 	case *mcp.GetPromptResult:
+		if res == nil {
+			return res
+		}
 		c := *res
 		c.Meta = withMeta(res.Meta, d)
 		return &c
 	case *mcp.ReadResourceResult:
+		if res == nil {
+			return res
+		}
 		c := *res
 		c.Meta = withMeta(res.Meta, d)
 		return &c
-	case nil:
-		return nil
 	default:
-		// Another layer answers with a result of its own, a task for example.
-		res.SetMeta(withMeta(res.GetMeta(), d))
+		// Another layer's own kind of result may be in use there, and cannot be
+		// copied from here.
 		return res
 	}
 }

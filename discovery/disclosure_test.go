@@ -1,0 +1,61 @@
+package discovery_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/discovery"
+	"github.com/steadymcp/steady/observe"
+)
+
+// chained calls a resolver's middleware over a server that lists read and
+// answers each call with result.
+func chained(opts *discovery.Options, list, result mcp.Result, req mcp.Request, method string) (mcp.Result, error) {
+	if opts == nil {
+		opts = &discovery.Options{}
+	}
+	opts.Observer = observe.Discard
+	h := discovery.New(opts).Middleware()(func(_ context.Context, m string, _ mcp.Request) (mcp.Result, error) {
+		if m == method {
+			return result, nil
+		}
+		return list, nil
+	})
+	return h(context.Background(), method, req)
+}
+
+func TestAnswersOfNothingAreNoPanic(t *testing.T) {
+	prompts := &mcp.ListPromptsResult{Prompts: []*mcp.Prompt{{Name: "review_code"}}}
+	resources := &mcp.ListResourcesResult{Resources: []*mcp.Resource{{Name: "a", URI: "file:///a"}}}
+	tools := &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "read_log", Annotations: readOnly, InputSchema: map[string]any{"type": "object"}}}}
+	for _, c := range []struct {
+		method       string
+		list, result mcp.Result
+		req          mcp.Request
+	}{
+		{"prompts/get", prompts, (*mcp.GetPromptResult)(nil), &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "ReviewCode"}}},
+		{"prompts/get", prompts, nil, &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "ReviewCode"}}},
+		{"resources/read", resources, (*mcp.ReadResourceResult)(nil), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: " file:///a"}}},
+		{"tools/call", tools, (*mcp.CallToolResult)(nil), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "ReadLog"}}},
+		{"tools/call", tools, nil, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "ReadLog"}}},
+	} {
+		res, err := chained(nil, c.list, c.result, c.req, c.method)
+		require.NoError(t, err, c.method)
+		require.Equal(t, c.result, res, c.method)
+	}
+}
+
+// ownResult is a result that the SDK does not know.
+type ownResult struct{ mcp.ListPromptsResult }
+
+func TestAnotherLayersResultIsLeftAsItIs(t *testing.T) {
+	tools := &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "read_log", Annotations: readOnly, InputSchema: map[string]any{"type": "object"}}}}
+	own := &ownResult{}
+	res, err := chained(nil, tools, own, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "ReadLog"}}, "tools/call")
+	require.NoError(t, err)
+	require.Same(t, own, res)
+	require.Empty(t, own.GetMeta())
+}
