@@ -3,14 +3,16 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
-	"net/url"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -34,26 +36,48 @@ type Answer struct {
 	Result *mcp.CallToolResult
 }
 
-// unanswered says that there was no answer. The error's text may hold the URL;
-// it is a cause and not shown.
+// unanswered says that there was no answer.
 func (u *Upstream) unanswered(op *operation, err error) *errors.Failure {
+	err = kindOf(err)
 	switch {
-	case errors.Is(err, errRedirect):
-		return errors.Unavailable("the API redirected the call of %s", op.ID).Because("it is not followed there").Cause(scrub(err)).DoNotRetry()
-	case errors.Is(err, errAddress):
-		return errors.Unavailable("the API's host is not where it should be").Cause(scrub(err)).DoNotRetry()
-	case errors.Is(err, context.DeadlineExceeded):
-		return op.again(errors.Timeout("the API did not answer %s in time", op.ID).Cause(scrub(err)), 0)
+	case err == errRedirect:
+		return errors.Unavailable("the API redirected the call of %s", op.ID).Because("it is not followed there").Cause(err).DoNotRetry()
+	case err == errAddress:
+		return errors.Unavailable("the API's host is not where it should be").Cause(err).DoNotRetry()
+	case err == context.DeadlineExceeded:
+		return op.again(errors.Timeout("the API did not answer %s in time", op.ID).Cause(err), 0)
 	}
-	return op.again(errors.Unavailable("the API did not answer %s", op.ID).Cause(scrub(err)), 0)
+	return op.again(errors.Unavailable("the API did not answer %s", op.ID).Cause(err), 0)
 }
 
-// scrub removes the URL, whose query may hold arguments, from an error.
-func scrub(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
+// kindOf returns what kind of error a request ended with. The text of the error
+// itself is not for a log: it may quote the URL with its arguments, and what the
+// API sent, which may be the credential that it was sent.
+func kindOf(err error) error {
+	for _, known := range []error{errRedirect, errAddress, context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed, http.ErrSchemeMismatch} {
+		if errors.Is(err, known) {
+			return known
+		}
 	}
-	return err
+	if n, ok := errors.AsType[syscall.Errno](err); ok {
+		return n
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		if e.IsNotFound {
+			return errors.New("the host has no address")
+		}
+		return errors.New("the host's name was not resolved")
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return context.DeadlineExceeded
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return errors.New("the host's certificate is not valid")
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "dial" {
+		return errors.New("the connection was not made")
+	}
+	return errors.New("the answer is no HTTP, or not for this request")
 }
 
 // again advises on a repetition after a failure that may pass. A write that
@@ -72,6 +96,8 @@ func (u *Upstream) refused(op *operation, res *http.Response) *errors.Failure {
 	status := res.StatusCode
 	because := fmt.Sprintf("the API answered with status %d", status)
 	switch {
+	case status == http.StatusNotModified:
+		return errors.Unavailable("the API sent nothing for %s", op.ID).Because("%s, as if its answer were already known", because).DoNotRetry()
 	case status >= 300 && status < 400:
 		return errors.Unavailable("the API redirected the call of %s", op.ID).Because("%s, and redirects are not followed", because).DoNotRetry()
 	case status == http.StatusTooManyRequests:
@@ -83,6 +109,12 @@ func (u *Upstream) refused(op *operation, res *http.Response) *errors.Failure {
 		return errors.RateLimited("the quota for %s is used up", op.ID).Because("%s", because).Next("wait, or do without it; searching the catalog is free").RetryAfter(wait)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return errors.Denied("this caller may not call %s", op.ID).Because("%s", because)
+	case status == http.StatusPaymentRequired:
+		return errors.Denied("%s is not in this caller's plan, or is to be paid for", op.ID).Because("%s", because)
+	case status == http.StatusUnavailableForLegalReasons:
+		return errors.Denied("%s is not available for legal reasons", op.ID).Because("%s", because)
+	case (status == http.StatusNotFound || status == http.StatusGone) && op.ID == freePath:
+		return errors.NotFound("nothing is at the path").Because("%s", because).Next("check how the path is spelt, or look for an entry")
 	case status == http.StatusNotFound, status == http.StatusGone:
 		return errors.NotFound("%s found nothing for these arguments", op.ID).Because("%s", because).Next("check the values: %s", op.usage())
 	case status == http.StatusConflict, status == http.StatusPreconditionFailed, status == http.StatusLocked:
@@ -105,13 +137,12 @@ func (u *Upstream) readBody(op *operation, res *http.Response) (json.RawMessage,
 	body, err := io.ReadAll(io.LimitReader(res.Body, u.opts.MaxBytes+1))
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, op.again(errors.Timeout("the API's answer to %s took too long", op.ID).Cause(scrub(err)), 0)
+			return nil, op.again(errors.Timeout("the API's answer to %s took too long", op.ID).Cause(kindOf(err)), 0)
 		}
-		return nil, op.again(errors.Unavailable("the API's answer to %s broke off", op.ID).Cause(scrub(err)), 0)
+		return nil, op.again(errors.Unavailable("the API's answer to %s broke off", op.ID).Cause(kindOf(err)), 0)
 	}
 	if int64(len(body)) > u.opts.MaxBytes {
-		return nil, errors.Invalid("the answer of %s is larger than %d bytes", op.ID, u.opts.MaxBytes).
-			Next("ask for less, with a filter, a shorter range or a smaller limit: %s", op.usage())
+		return nil, op.unusable("is larger than %d bytes", u.opts.MaxBytes)
 	}
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
 	if len(body) == 0 {
@@ -124,6 +155,9 @@ func (u *Upstream) readBody(op *operation, res *http.Response) (json.RawMessage,
 	claimsJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
 	if claimsJSON || kind == "" && json.Valid(body) {
 		if !json.Valid(body) || depth(body) > maxDepth {
+			if !op.reads() {
+				return nil, op.unusable("is not usable JSON")
+			}
 			return nil, op.again(errors.Unavailable("the API answered %s with something that is not usable JSON", op.ID), 0)
 		}
 		if !utf8.Valid(body) {
@@ -141,6 +175,16 @@ func (u *Upstream) readBody(op *operation, res *http.Response) (json.RawMessage,
 		wrapped["base64"] = base64.StdEncoding.EncodeToString(body)
 	}
 	return json.Marshal(wrapped)
+}
+
+// unusable says that an entry was called and its answer cannot be shown. What
+// was carried out is not to be repeated for that.
+func (op *operation) unusable(format string, args ...any) *errors.Failure {
+	why := fmt.Sprintf(format, args...)
+	if !op.reads() {
+		return errors.Unavailable("%s was carried out, and its answer cannot be shown", op.ID).Because("the answer %s", why).DoNotRetry().Next("do not call it again; look at what it did with a call that reads")
+	}
+	return errors.Invalid("the answer of %s %s", op.ID, why).Next("ask for less, with a filter, a shorter range or a smaller limit: %s", op.usage())
 }
 
 // depth returns how deep valid JSON is nested.

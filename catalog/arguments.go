@@ -184,6 +184,9 @@ func violation(err error) string {
 
 // usage says in one sentence which arguments an entry takes.
 func (op *operation) usage() string {
+	if op.ID == freePath {
+		return "check the path and its query"
+	}
 	if len(op.known) == 0 {
 		return op.ID + " takes no arguments"
 	}

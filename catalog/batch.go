@@ -80,7 +80,14 @@ func (c *Catalog) callBatch(ctx context.Context, req *mcp.CallToolRequest, calls
 		items[i].Data = data
 		extra = append(extra, a.Content...)
 	}
-	return envelope(req, map[string]any{"results": items}, limit, extra...)
+	r, err := envelope(req, map[string]any{"results": items}, limit, extra...)
+	if err == nil && tooLarge(r) {
+		if want == onlyWrites {
+			return nil, errors.Unavailable("the calls were carried out, and their answers cannot be shown together").DoNotRetry().Next("do not call them again; look at what they did with calls that read")
+		}
+		return nil, errors.Invalid("the answers are too large for one result").Next("make fewer calls at once, or ask for less in each")
+	}
+	return r, err
 }
 
 // callSafely is callOne in a goroutine that no middleware protects.

@@ -42,6 +42,9 @@ func (a *done) result(req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	if tooLarge(r) {
+		return nil, a.op.unusable("would make a result of more than %d bytes", maxResultBytes)
+	}
 	for key, value := range a.Meta {
 		r = wire.WithMeta(r, key, value)
 	}
@@ -60,6 +63,7 @@ const metaCatalog = "steady/catalog"
 // done is an answer, with what was rewritten on the way to it.
 type done struct {
 	*Answer
+	op       *operation      // what was called
 	resolved string          // the id that was meant, if another was written
 	repaired json.RawMessage // the arguments, if others were written
 }
@@ -95,7 +99,7 @@ func (c *Catalog) callOne(ctx context.Context, req *mcp.CallToolRequest, args ma
 			return nil, errors.Invalid("a path that no entry describes takes no arguments").Next("put them into its query")
 		}
 		a, err := c.opts.Caller.(PathCaller).CallPath(ctx, req, t.path)
-		return c.called(ctx, "", time.Now(), &done{Answer: a}, err)
+		return c.called(ctx, "", time.Now(), &done{Answer: a, op: pathOperation()}, err)
 	}
 	switch {
 	case want == onlyReads && !t.op.reads():
@@ -118,7 +122,7 @@ func (c *Catalog) callOne(ctx context.Context, req *mcp.CallToolRequest, args ma
 	}
 	start := time.Now()
 	a, err := c.opts.Caller.Call(ctx, req, t.op.Entry, checked)
-	d := &done{Answer: a, repaired: repaired}
+	d := &done{Answer: a, op: t.op, repaired: repaired}
 	if asked, ok := args["id"].(string); ok && asked != "" && asked != t.op.ID {
 		d.resolved = t.op.ID
 	}

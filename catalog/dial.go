@@ -22,13 +22,13 @@ var errAddress = errors.New("catalog: the host resolves to an address that is no
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
-	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16",
+	"::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16",
 	"fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 )
 
 // never are refused even inside a private network: they answer any process on
 // the machine with its credentials.
-var never = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32")
+var never = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "fd20:ce::/64", "fd00:42::/64", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32")
 
 var (
 	translated = netip.MustParsePrefix("64:ff9b::/96") // public IPv4 hosts, as seen from a network with IPv6 only

@@ -84,7 +84,7 @@ func (s *fetchedSource) Load(ctx context.Context, have string) (*Snapshot, error
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("catalog: %w", scrub(err))
+		return nil, fmt.Errorf("catalog: %w", kindOf(err))
 	}
 	for k, v := range s.opts.Header {
 		r.Header[http.CanonicalHeaderKey(k)] = v
@@ -97,7 +97,7 @@ func (s *fetchedSource) Load(ctx context.Context, have string) (*Snapshot, error
 	s.mu.Unlock()
 	res, err := s.client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("catalog: fetching the entries: %w", scrub(err))
+		return nil, fmt.Errorf("catalog: fetching the entries: %w", kindOf(err))
 	}
 	defer res.Body.Close()
 	switch {
@@ -108,7 +108,7 @@ func (s *fetchedSource) Load(ctx context.Context, have string) (*Snapshot, error
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, s.opts.MaxBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("catalog: fetching the entries: %w", scrub(err))
+		return nil, fmt.Errorf("catalog: fetching the entries: %w", kindOf(err))
 	}
 	if int64(len(body)) > s.opts.MaxBytes {
 		return nil, fmt.Errorf("catalog: the document is larger than %d bytes", s.opts.MaxBytes)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,9 @@ var envelopeSchema = json.RawMessage(`{"type":"object","required":["data","rate_
 
 // envelope wraps data as every tool answers.
 func envelope(req *mcp.CallToolRequest, data any, limit *RateLimit, extra ...mcp.Content) (*mcp.CallToolResult, error) {
-	b, err := json.Marshal(struct {
+	// What stands in the text block is escaped once more on the wire, so nothing
+	// is escaped here that need not be: a URL reads as a URL.
+	b, err := plainJSON(struct {
 		Data      any        `json:"data"`
 		RateLimit *RateLimit `json:"rate_limit"`
 	}{data, limit})
@@ -73,6 +76,26 @@ func envelope(req *mcp.CallToolRequest, data any, limit *RateLimit, extra ...mcp
 	r.Content = append(r.Content, extra...)
 	r.StructuredContent = json.RawMessage(b)
 	return r, nil
+}
+
+// plainJSON encodes without the escapes that only HTML needs.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// maxResultBytes bounds a result as it is sent. Clients end the session at
+// 10 MiB.
+const maxResultBytes = 8 << 20
+
+// tooLarge reports whether a result is larger than what is sent. Text may be
+// much longer there than it is.
+func tooLarge(r *mcp.CallToolResult) bool {
+	b, err := plainJSON(r)
+	return err != nil || len(b) > maxResultBytes
 }
 
 func hints(reads, destroys, repeats, open bool) *mcp.ToolAnnotations {

@@ -38,9 +38,10 @@ type UpstreamOptions struct {
 	Header http.Header
 	// Timeout of one request with its answer. If zero, 30 seconds.
 	Timeout time.Duration
-	// MaxBytes of an answer's body, after decompression. If zero, 2 MiB: a
-	// result holds it twice, and clients give up on 10 MiB. A larger answer is
-	// a failure that says to ask for less.
+	// MaxBytes of an answer's body, after decompression. If zero, 2 MiB. A
+	// larger answer is a failure that says to ask for less. So is one whose
+	// result, which holds it twice and with escapes, would have more than 8 MiB:
+	// clients give up on 10.
 	MaxBytes int64
 	// PlainHTTP allows a base with the scheme http on another machine.
 	PlainHTTP bool
@@ -103,6 +104,8 @@ func guardedTransport(t *http.Transport, base *url.URL, private bool) *http.Tran
 	t.Proxy = nil
 	t.DialContext = newDialGuard(base, private).dial
 	t.DialTLSContext = nil
+	//lint:ignore SA1019 deprecated, and still used where they are set
+	t.Dial, t.DialTLS = nil, nil
 	return t
 }
 
@@ -150,8 +153,14 @@ func (u *Upstream) CallPath(ctx context.Context, req *mcp.CallToolRequest, path 
 	if err != nil {
 		return nil, errors.Refused("the path was not called").Because("%s", err.Error()).Next("give the id of an entry and its arguments").Cause(&pathError{err})
 	}
-	op := &operation{Entry: &Entry{ID: "the path", Method: http.MethodGet}, schema: &jsonschema.Schema{}}
-	return u.send(ctx, req, op, &parts{url: address})
+	return u.send(ctx, req, pathOperation(), &parts{url: address})
+}
+
+// freePath stands for the id of an entry where there is none.
+const freePath = "the path"
+
+func pathOperation() *operation {
+	return &operation{Entry: &Entry{ID: freePath, Method: http.MethodGet}, schema: &jsonschema.Schema{}}
 }
 
 // A pathError is why the guard refused a path.
