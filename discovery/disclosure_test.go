@@ -48,14 +48,16 @@ func TestAnswersOfNothingAreNoPanic(t *testing.T) {
 	}
 }
 
-// ownResult is a result that the SDK does not know.
-type ownResult struct{ mcp.ListPromptsResult }
+// A result that is not the struct it is said in cannot be copied.
+type heldTicket struct{ *ticket }
 
-func TestAnotherLayersResultIsLeftAsItIs(t *testing.T) {
+func TestAnotherLayersResultIsNotChangedInPlace(t *testing.T) {
 	tools := &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "read_log", Annotations: readOnly, InputSchema: map[string]any{"type": "object"}}}}
-	own := &ownResult{}
-	res, err := chained(nil, tools, own, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "ReadLog"}}, "tools/call")
-	require.NoError(t, err)
-	require.Same(t, own, res)
-	require.Empty(t, own.GetMeta())
+	for _, own := range []mcp.Result{&ticket{Ticket: "t1"}, &heldTicket{&ticket{Ticket: "t1"}}, (*ticket)(nil)} {
+		_, err := chained(nil, tools, own, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "ReadLog"}}, "tools/call")
+		require.NoError(t, err)
+		if own != (*ticket)(nil) {
+			require.Empty(t, own.GetMeta())
+		}
+	}
 }

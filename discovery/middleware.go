@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -200,10 +201,31 @@ func disclose(res mcp.Result, d disclosure, note string) mcp.Result {
 		c.Meta = withMeta(res.Meta, d)
 		return &c
 	default:
-		// Another layer's own kind of result may be in use there, and cannot be
-		// copied from here.
+		return discloseOwn(res, d)
+	}
+}
+
+// discloseOwn does the same for another layer's own kind of result, a task for
+// example. That layer may still be using it, so the disclosure goes to a copy;
+// a result whose Meta is no part of the struct itself is left as it is.
+func discloseOwn(res mcp.Result, d disclosure) mcp.Result {
+	v := reflect.ValueOf(res)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return res
 	}
+	meta, ok := v.Elem().Type().FieldByName("Meta")
+	if !ok || meta.Type != reflect.TypeFor[mcp.Meta]() {
+		return res
+	}
+	for i := 1; i < len(meta.Index); i++ {
+		if v.Elem().Type().FieldByIndex(meta.Index[:i]).Type.Kind() != reflect.Struct {
+			return res
+		}
+	}
+	c := reflect.New(v.Elem().Type())
+	c.Elem().Set(v.Elem())
+	c.Elem().FieldByIndex(meta.Index).Set(reflect.ValueOf(mcp.Meta(withMeta(res.GetMeta(), d))))
+	return c.Interface().(mcp.Result)
 }
 
 func withMeta(m map[string]any, d disclosure) map[string]any {
