@@ -191,6 +191,55 @@ func TestCancellingTheCallCancelsTheTask(t *testing.T) {
 	require.Eventually(t, func() bool { return j.running.Load() == 0 }, 5*time.Second, time.Millisecond)
 }
 
+// What a model gets wrong in a call of the tools is named, and never taken for
+// another call.
+func TestToolsCheckTheirArguments(t *testing.T) {
+	m := newManager(t, tasks.Options{Policies: map[string]tasks.Policy{"export": {Grace: tasks.Eager}}})
+	j := newJob()
+	server := exportServer(t, j, m)
+	for _, rev := range mcptest.Revisions {
+		cs := mcptest.Connect(t, server, rev)
+		res, err := call(t.Context(), cs, "export", nil)
+		require.NoError(t, err)
+		id := taskID(t, res)
+		for _, c := range []struct {
+			tool string
+			args any
+			want string
+		}{
+			{"task_status", args{"task_id": 5}, "task_id of task_status is not valid. Reason: it must be the task's handle, a string"},
+			{"task_status", args{"taskId": 5}, "the task's handle, a string"},
+			{"task_status", args{"id": id}, `task_status has no argument "id"`},
+			{"task_status", args{"Task_ID": id}, `no argument "Task_ID"`},
+			{"task_status", args{"task_id": id, "answers": args{}}, `no argument "answers"`},
+			{"task_status", args{"task_id": id, "taskId": "other"}, "two different tasks"},
+			{"task_status", args{"task_id": id, "wait_seconds": "5"}, "a number of seconds"},
+			{"task_status", args{"task_id": id, "wait_seconds": -1}, "a number of seconds, 0 or more"},
+			{"task_status", []any{id}, "not an object"},
+			{"task_result", args{}, "task_result needs task_id"},
+			{"task_cancel", args{"task_id": ""}, "task_cancel needs task_id"},
+			{"task_answer", args{"task_id": id}, "task_answer needs answers"},
+			{"task_answer", args{"task_id": id, "answers": "yes"}, "an object with one answer"},
+		} {
+			res, err := call(t.Context(), cs, c.tool, c.args)
+			require.NoError(t, err, c)
+			require.True(t, res.IsError, c)
+			require.Contains(t, mcptest.Text(res), c.want)
+			require.Equal(t, "invalid_input", res.Meta["steady/error"].(map[string]any)["kind"])
+		}
+		for _, good := range []args{{"taskId": id}, {"task_id": id, "taskId": id}, {"task_id": id}} {
+			good["wait_seconds"] = 0
+			res, err = call(t.Context(), cs, "task_status", good)
+			require.NoError(t, err)
+			require.Equal(t, id, taskID(t, res))
+		}
+		res, err = call(t.Context(), cs, "task_status", args{"task_id": nil})
+		require.NoError(t, err)
+		require.Contains(t, mcptest.Text(res), id, "it lists")
+	}
+	close(j.release)
+}
+
 func TestElicitation(t *testing.T) {
 	ask := func(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 		res, err := tasks.Elicit(ctx, &mcp.ElicitParams{Message: "Which name?", RequestedSchema: json.RawMessage(

@@ -91,19 +91,22 @@ func (m *Manager) addTools(server *mcp.Server) {
 		if name == names.Cancel {
 			annotations.DestructiveHint = &yes
 		}
+		var allowed map[string]json.RawMessage
+		var needed []string
+		if err := stderrors.Join(json.Unmarshal([]byte("{"+properties+"}"), &allowed), json.Unmarshal([]byte("["+required+"]"), &needed)); err != nil {
+			panic(err) // the texts are below
+		}
 		server.AddTool(&mcp.Tool{
 			Name:        name,
 			Description: description,
 			Annotations: annotations,
 			InputSchema: json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":[` + required + `],"additionalProperties":false}`),
 		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			var in toolInput
-			if args := req.Params.Arguments; len(args) > 0 {
-				if err := json.Unmarshal(args, &in); err != nil {
-					return errors.Invalid("the arguments of %s cannot be read: %v", name, err).Result(req), nil
-				}
+			in, err := readToolInput(name, req.Params.Arguments, allowed, needed)
+			var res *mcp.CallToolResult
+			if err == nil {
+				res, err = h(ctx, req, in)
 			}
-			res, err := h(ctx, req, &in)
 			if f, ok := errorAs[*errors.Failure](err); ok {
 				return f.Result(req), nil
 			}
@@ -119,21 +122,6 @@ func (m *Manager) addTools(server *mcp.Server) {
 	add(names.Answer, "Answers the questions that a task waits with. Only what the user said is an answer.",
 		id+`,"answers":{"type":"object","description":"One answer for each key of the questions: {\"action\": \"accept\", \"content\": {...}} or {\"action\": \"decline\"}.","additionalProperties":{"type":"object"}}`,
 		`"task_id","answers"`, false, m.answerTool)
-}
-
-// toolInput is the input of all four tools.
-type toolInput struct {
-	TaskID      string                     `json:"task_id"`
-	WaitSeconds *float64                   `json:"wait_seconds"`
-	Answers     map[string]json.RawMessage `json:"answers"`
-}
-
-// wait returns how long to wait for news.
-func (in *toolInput) wait(most time.Duration) time.Duration {
-	if in.WaitSeconds == nil || *in.WaitSeconds >= most.Seconds() {
-		return most
-	}
-	return max(0, time.Duration(*in.WaitSeconds*float64(time.Second)))
 }
 
 func (m *Manager) statusTool(ctx context.Context, req *mcp.CallToolRequest, in *toolInput) (*mcp.CallToolResult, error) {
