@@ -117,10 +117,18 @@ var wrappers = setOf("arguments args params parameters input inputs kwargs prope
 // bookkeeping are keys, folded, that clients add for themselves.
 var bookkeeping = setOf("toolcallid callid sessionid requestid traceid conversationid threadid_ messageid_ invocationid toolname functionname meta explanation_ reasoning_ toolid_ progresstoken correlationid spanid runid_")
 
-// confirmations are flags with which a caller takes responsibility, folded, and
-// whether true means that something is done.
-var confirmations = map[string]bool{"confirm": true, "confirmed": true, "confirmation": true, "force": true, "yes": true, "assumeyes": true, "autoapprove": true, "approve": true, "approved": true, "iamsure": true, "acknowledge": true, "overwrite": true,
-	"dryrun": false, "preview": false, "simulate": false, "noop": false, "whatif": false, "validateonly": false, "checkonly": false}
+// confirmations are flags with which a caller takes responsibility or asks for
+// none to be taken, folded, and whether true means that something is done.
+var confirmations = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range wordsOf("confirm confirmed confirmation userconfirmed confirmdelete confirmdeletion force forced forcedelete yes assumeyes autoapprove autoconfirm approve approved iamsure sure acknowledge acknowledged overwrite skipconfirmation skipconfirm noconfirm noconfirmation noprompt skipprompt skipchecks skipvalidation skipbackup nobackup permanent permanently recursive recurse cascade purge hard harddelete deleteall ignorewarnings unsafe commitchanges execute") {
+		m[w] = true
+	}
+	for w := range wordsOf("dryrun dry preview previewonly simulate simulation simulated simulateonly noop whatif validateonly checkonly planonly testrun testonly testmode readonly nodelete backup softdelete interactive") {
+		m[w] = false
+	}
+	return m
+}()
 
 // residualWords are names so vague that, left over alone, they mean the one
 // required parameter that is missing.

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on arguments that are looked at. Larger ones pass through untouched.
+// Bounds on arguments that are looked at. Larger ones pass through untouched,
+// if they fit.
 const (
 	maxArguments = 1 << 20 // bytes
 	maxDepth     = 64
@@ -115,6 +116,7 @@ func (p *parser) value(depth int) (*node, error) {
 
 func (p *parser) object(n *node, depth int) error {
 	p.at++
+	var seen map[string]bool // of many keys, which would take long to compare one by one
 	for first := true; ; first = false {
 		p.space()
 		if p.at < len(p.src) && p.src[p.at] == '}' && first {
@@ -132,7 +134,11 @@ func (p *parser) object(n *node, depth int) error {
 		if !ok {
 			return p.fail("bad key")
 		}
-		if n.get(key) != nil {
+		twice := seen[key]
+		if seen == nil {
+			twice = n.get(key) != nil
+		}
+		if twice {
 			return fmt.Errorf("the key %s appears twice", quote(key))
 		}
 		if p.space(); p.at >= len(p.src) || p.src[p.at] != ':' {
@@ -147,6 +153,15 @@ func (p *parser) object(n *node, depth int) error {
 			n.members = make([]member, 0, 6)
 		}
 		n.members = append(n.members, member{key, v})
+		switch {
+		case seen != nil:
+			seen[key] = true
+		case len(n.members) > 16:
+			seen = make(map[string]bool, 64)
+			for _, m := range n.members {
+				seen[m.key] = true
+			}
+		}
 		p.space()
 		if p.at < len(p.src) && p.src[p.at] == ',' {
 			p.at++

@@ -121,6 +121,9 @@ func (s *shape) example(n *node, problems []problem) string {
 	for _, p := range problems {
 		bad[p.path] = p
 	}
+	if slices.ContainsFunc(problems, func(p problem) bool { return p.acts }) {
+		n = nil // what was sent, without the flag, would act
+	}
 	out := s.sample(n, "", bad, 0)
 	raw := out.append(nil)
 	if len(raw) > maxExample {
@@ -141,7 +144,9 @@ func (s *shape) sample(n *node, path string, bad map[string]problem, depth int) 
 			sub := s.props[m.key]
 			p, failed := bad[at]
 			switch {
-			case sub == nil && failed && p.near != "" && s.props[p.near] != nil && n.get(p.near) == nil && out.get(p.near) == nil && !strings.HasPrefix(p.sent, "a second") && !strings.HasPrefix(p.sent, "a confirmation"):
+			case sub == nil && failed && p.near != "" && p.sample != nil && n.get(p.near) == nil && out.get(p.near) == nil:
+				out.members = append(out.members, member{p.near, p.sample})
+			case sub == nil && failed && p.near != "" && s.props[p.near] != nil && n.get(p.near) == nil && out.get(p.near) == nil && !strings.HasPrefix(p.sent, "a second"):
 				v := m.value
 				if s.props[p.near].check(v) == invalid {
 					v = s.props[p.near].placeholder(p.near, depth)
@@ -197,9 +202,12 @@ func short(n *node, key string) *node {
 
 // placeholder is a value of the right type that nobody takes for a real one.
 func (s *shape) placeholder(name string, depth int) *node {
+	acts, flag := consent(name)
 	switch {
 	case len(s.enum) > 0:
 		return s.enum[0]
+	case flag && s.types&typeBoolean != 0:
+		return boolean(!acts)
 	case s.types&typeString != 0 || s.types == 0:
 		return textNode("<" + name + ">")
 	case s.types&(typeInteger|typeNumber) != 0:

@@ -2,8 +2,8 @@ package discovery
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
-	"strings"
 )
 
 // keys renames the sent keys that are no properties, where what they mean is
@@ -18,6 +18,13 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 	if len(unknown) == 0 {
 		return
 	}
+	if len(unknown) > maxUnknown {
+		if s.closed {
+			r.note(problem{path: path, sent: fmt.Sprintf("%d unknown parameters", len(unknown)), want: oneOf(s.order)})
+		}
+		return
+	}
+	unknown = r.consents(unknown, n, s, path)
 	missing := func() []string {
 		var m []string
 		for _, name := range s.required {
@@ -71,7 +78,7 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 				} else {
 					remove(n, k.name)
 				}
-				r.changes = append(r.changes, Change{Path: pointer(path, prop), Kind: t.kind, From: k.name})
+				r.change(Change{Path: pointer(path, prop), Kind: t.kind, From: k.name})
 				unknown = slices.DeleteFunc(unknown, func(o *keyName) bool { return o == k })
 			}
 		}
@@ -82,7 +89,7 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 	}
 	for _, k := range unknown {
 		if bookkeeping[k.folded] && failed[k.name].path == "" {
-			r.changes = append(r.changes, Change{Path: pointer(path, k.name), Kind: "dropped"})
+			r.change(Change{Path: pointer(path, k.name), Kind: "dropped"})
 			remove(n, k.name)
 			continue
 		}
@@ -90,7 +97,7 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 		if !known {
 			p = problem{path: pointer(path, k.name), sent: "an unknown parameter", want: oneOf(s.order), near: r.nearestKey(k, props, n)}
 		}
-		r.problems = append(r.problems, p)
+		r.note(p)
 	}
 }
 
@@ -145,36 +152,10 @@ func (r *repairer) meant(k *keyName, t *tier, props []*keyName, n *node, s *shap
 	if !plausible(value, s.props[hits[0]]) {
 		return "", nil
 	}
-	if why := r.guarded(k, hits[0], value); why != "" {
-		return "", &problem{sent: why, want: "the parameter's exact name", near: hits[0]}
+	if r.destructive && isConsent(hits[0]) {
+		return "", &problem{sent: "a confirmation under another name", want: "the parameter's exact name", near: hits[0], sample: s.props[hits[0]].placeholder(hits[0], 0)}
 	}
 	return hits[0], nil
-}
-
-// guarded says why a key may not be taken for prop although it means it: on a
-// tool that destroys, consent is not repaired into existence.
-func (r *repairer) guarded(k *keyName, prop string, value *node) string {
-	if !r.destructive {
-		return ""
-	}
-	acts, flag := confirmations[fold(prop)]
-	if !flag {
-		return ""
-	}
-	if k.folded == fold(prop) && !grants(value, acts) {
-		return ""
-	}
-	return "a confirmation under another name"
-}
-
-// grants reports whether a value gives the consent that a flag stands for.
-func grants(value *node, acts bool) bool {
-	yes := value.kind == 'b' && value.raw[0] == 't' || value.kind == 's' && strings.EqualFold(value.str(), "true")
-	no := value.kind == 'b' && value.raw[0] == 'f' || value.kind == 's' && strings.EqualFold(value.str(), "false")
-	if acts {
-		return !no
-	}
-	return !yes
 }
 
 // plausible reports whether a value might fit a property, coerced or not. It
@@ -217,11 +198,11 @@ func (r *repairer) residual(n *node, s *shape, path string, unknown *[]*keyName,
 		return
 	}
 	value := n.get(k.name)
-	if credentialLike(split(prop)) || r.guarded(k, prop, value) != "" || !plausible(value, s.props[prop]) {
+	if credentialLike(split(prop)) || r.destructive && isConsent(prop) || !plausible(value, s.props[prop]) {
 		return
 	}
 	rename(n, k.name, prop)
-	r.changes = append(r.changes, Change{Path: pointer(path, prop), Kind: "residual", From: k.name})
+	r.change(Change{Path: pointer(path, prop), Kind: "residual", From: k.name})
 	*unknown = nil
 }
 

@@ -2,7 +2,10 @@ package discovery
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // A Change is one thing that was repaired in a call's arguments. It never
@@ -26,6 +29,7 @@ type problem struct {
 	want   string // what is wanted
 	near   string // the nearest property or member, if any
 	tried  bool   // a repair stood in view but is not certain
+	acts   bool   // the call must not be copied: without what is wrong it would act
 	sample *node  // for the corrected call: the value, if a likely one is known
 }
 
@@ -63,6 +67,22 @@ func (o *settings) newRepairer(tool string, readOnly, destructive bool) *repaire
 	return r
 }
 
+// Bounds on what is mended in one call. What needs more was not meant for this
+// tool.
+const (
+	maxUnknown = 64 // keys of one object
+	maxRepairs = 64 // changes, and problems
+)
+
+// change notes what was done.
+func (r *repairer) change(c Change) { r.changes = append(r.changes, c) }
+
+// note notes what is wrong.
+func (r *repairer) note(p problem) { r.problems = append(r.problems, p) }
+
+// full reports whether so much is wrong that the rest is not looked at.
+func (r *repairer) full() bool { return len(r.changes) >= maxRepairs || len(r.problems) >= maxRepairs }
+
 // fitting parses arguments and reports whether nothing is left to repair:
 // because they fit, or because they are no JSON or too large to be looked at.
 // Arguments that are missing or null are an empty object.
@@ -80,6 +100,12 @@ func (c *compiled) fitting(raw []byte) (out repaired, done bool) {
 		return out, true
 	}
 	root, err := parseJSON(out.arguments)
+	if err == errTooDeep || err == errTooBig {
+		if !c.validates(out.arguments) {
+			out.problems = []problem{{sent: "arguments that do not fit and are " + err.Error() + " to be repaired", want: "what the tool's input schema asks for" + c.complaint(out.arguments)}}
+		}
+		return out, true
+	}
 	if err != nil {
 		out.problems = []problem{{sent: "text that is not valid JSON (" + err.Error() + ")", want: "one JSON object"}}
 		return out, true
@@ -98,7 +124,7 @@ func (r *repairer) repair(out repaired, c *compiled) repaired {
 		if inner, ok := decoded(root, 'o'); ok {
 			*root = *inner
 			root.changed = true
-			r.changes = append(r.changes, Change{Kind: "json"})
+			r.change(Change{Kind: "json"})
 		}
 	}
 	if root.kind != 'o' {
@@ -107,6 +133,9 @@ func (r *repairer) repair(out repaired, c *compiled) repaired {
 	}
 	r.unwrap(root, c)
 	r.value(root, c.root, "", true)
+	if r.full() && len(r.problems) == 0 {
+		r.note(problem{sent: fmt.Sprintf("arguments with %d or more mistakes", maxRepairs), want: "what the tool's input schema asks for"})
+	}
 	out.problems = r.problems
 	if len(out.problems) > 0 {
 		return out
@@ -158,7 +187,7 @@ func (r *repairer) unwrap(root *node, c *compiled) {
 		}
 		*root = *inner.clone()
 		root.changed = true
-		r.changes = append(r.changes, Change{Kind: "unwrapped", From: m.key})
+		r.change(Change{Kind: "unwrapped", From: m.key})
 	}
 }
 
@@ -177,7 +206,19 @@ func decoded(n *node, kind byte) (*node, bool) {
 
 // value mends n in place so that it fits s, or notes why not.
 func (r *repairer) value(n *node, s *shape, path string, required bool) {
-	if s.check(n) == valid {
+	if r.full() || s.check(n) == valid {
+		return
+	}
+	if acts, flag := consent(lastKey(path)); flag && r.destructive {
+		// Consent is not guessed. The text of a boolean is taken for it only
+		// where it asks that nothing be done.
+		if n.kind == 's' && s.types&typeBoolean != 0 && !s.union && strings.EqualFold(n.str(), strconv.FormatBool(!acts)) {
+			*n = *boolean(!acts)
+			n.changed = true
+			r.change(Change{Path: path, Kind: "boolean"})
+		} else {
+			r.fail(n, s, path)
+		}
 		return
 	}
 	if n.kind == 'o' && (s.types == 0 || s.types&typeObject != 0) && !s.union {
@@ -205,7 +246,7 @@ func (r *repairer) value(n *node, s *shape, path string, required bool) {
 	}
 	if kind, ok := r.coerce(n, s, path); ok {
 		if kind != "" {
-			r.changes = append(r.changes, Change{Path: path, Kind: kind})
+			r.change(Change{Path: path, Kind: kind})
 		}
 		if n.kind == 'o' || n.kind == 'a' {
 			r.value(n, s, path, required)
@@ -220,7 +261,7 @@ func (r *repairer) value(n *node, s *shape, path string, required bool) {
 // bounded notes a value of the right type that breaks a bound.
 func (r *repairer) bounded(n *node, s *shape, path string) {
 	if want, nearest, broken := s.bounds.broken(n); broken {
-		r.problems = append(r.problems, problem{path: path, sent: sentValue(n, path), want: want, sample: nearest})
+		r.note(problem{path: path, sent: sentValue(n, path), want: want, sample: nearest})
 	}
 }
 
@@ -231,13 +272,16 @@ func (r *repairer) fail(n *node, s *shape, path string) {
 			p.near, p.sample = e.str(), e
 		}
 	}
-	r.problems = append(r.problems, p)
+	if acts, flag := consent(lastKey(path)); flag && r.destructive && s.types&typeBoolean != 0 {
+		p.sample = boolean(!acts)
+	}
+	r.note(p)
 }
 
 // object mends the keys of an object, then its values.
 func (r *repairer) object(n *node, s *shape, path string) {
 	r.keys(n, s, path)
-	for i := 0; i < len(n.members); i++ {
+	for i := 0; i < len(n.members) && !r.full(); i++ {
 		m := &n.members[i]
 		sub := s.props[m.key]
 		if sub == nil {
@@ -247,8 +291,8 @@ func (r *repairer) object(n *node, s *shape, path string) {
 		}
 		at := pointer(path, m.key)
 		optional := !slices.Contains(s.required, m.key)
-		if optional && droppable(m.value, sub) {
-			r.changes = append(r.changes, Change{Path: at, Kind: "dropped"})
+		if optional && !(r.destructive && isConsent(m.key)) && droppable(m.value, sub) {
+			r.change(Change{Path: at, Kind: "dropped"})
 			n.members = slices.Delete(n.members, i, i+1)
 			n.changed = true
 			i--
@@ -262,7 +306,7 @@ func (r *repairer) object(n *node, s *shape, path string) {
 			if sub := s.props[name]; sub != nil {
 				want = sub.wants()
 			}
-			r.problems = append(r.problems, problem{path: pointer(path, name), want: want})
+			r.note(problem{path: pointer(path, name), want: want})
 		}
 	}
 }

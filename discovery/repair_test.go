@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,13 +70,30 @@ func TestRepairEmptyValues(t *testing.T) {
 func TestRepairConfirmations(t *testing.T) {
 	t.Parallel()
 	const flags = `{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"integer"},"confirm":{"type":"boolean"},"dry_run":{"type":"boolean"},"name":{"type":"string"}}}`
+	const open = `{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"dry_run":{"type":"boolean"},"skip_confirmation":{"type":"boolean"},"permanent":{"type":"boolean"}}}`
 	const needed = `{"type":"object","additionalProperties":false,"required":["id","confirm"],"properties":{"id":{"type":"integer"},"confirm":{"type":"boolean"}}}`
 	runRepairTests(t, []repairTest{
 		{name: "true in text", kind: "D", schema: flags, given: `{"id":1,"confirm":"true"}`, want: refusing, says: "/confirm"},
 		{name: "by another name", kind: "D", schema: flags, given: `{"id":1,"confirmed":true}`, want: refusing, says: "/confirmed"},
 		{name: "by another spelling", kind: "D", schema: flags, given: `{"id":1,"Confirm":true}`, want: refusing, says: "/Confirm"},
 		{name: "what acts when it is false", kind: "D", schema: flags, given: `{"id":1,"dry_run":"false"}`, want: refusing, says: "/dry_run"},
-		{name: "towards doing nothing", kind: "D", schema: flags, given: `{"id":1,"dryRun":"true","confirm":"false"}`, want: `{"id":1,"dry_run":true,"confirm":false}`},
+		{name: "towards doing nothing", kind: "D", schema: flags, given: `{"id":1,"dryRun":true,"CONFIRM":false}`, want: `{"id":1,"dry_run":true,"confirm":false}`},
+		{name: "in text, towards doing nothing", kind: "D", schema: flags, given: `{"id":1,"dry_run":"True","confirm":"false"}`, want: `{"id":1,"dry_run":true,"confirm":false}`},
+		{name: "no boolean in text", kind: "D", schema: flags, given: `{"id":1,"dry_run":"yes"}`, want: refusing, says: `for example with {"id":1,"dry_run":true}`},
+		{name: "another spelling and in text", kind: "D", schema: flags, given: `{"id":1,"dryRun":"true"}`, want: refusing, says: `{"id":1,"dry_run":true}`},
+		{name: "null", kind: "D", schema: flags, given: `{"id":1,"dry_run":null}`, want: refusing, says: `{"id":1,"dry_run":true}`},
+		{name: "empty", kind: "D", schema: flags, given: `{"id":1,"dry_run":""}`, want: refusing, says: `{"id":1,"dry_run":true}`},
+		{name: "a number", kind: "D", schema: flags, given: `{"id":1,"confirm":1}`, want: refusing, says: `{"id":1,"confirm":false}`},
+		{name: "a list", kind: "D", schema: flags, given: `{"id":1,"confirm":[true]}`, want: refusing, says: `{"id":1,"confirm":false}`},
+		{name: "misspelt", kind: "D", schema: flags, given: `{"id":1,"dry_rnu":true}`, want: refusing, says: `{"id":1,"dry_run":true}`},
+		{name: "by another word", kind: "D", schema: flags, given: `{"id":1,"simulate":true}`, want: refusing, says: `{"id":1,"dry_run":true}`},
+		{name: "unknown to the tool", kind: "D", schema: needed, given: `{"id":1,"confirm":true,"dry_run":true}`, want: refusing, says: `{"id":0,"confirm":false}`},
+		{name: "ignored by a repair of something else", kind: "D", schema: open, given: `{"ID":1,"simulate":true}`, want: refusing, says: `/simulate`},
+		{name: "overlooked by an open schema", kind: "D", schema: open, given: `{"id":1,"dryRun":true}`, want: refusing, says: `{"id":1,"dry_run":true}`},
+		{name: "what an open schema admits besides", kind: "D", schema: open, given: `{"id":1,"note":true,"yes":true}`},
+		{name: "skip_confirmation", kind: "D", schema: open, given: `{"id":1,"skip_confirmation":"true"}`, want: refusing, says: `"skip_confirmation":false`},
+		{name: "permanent", kind: "D", schema: open, given: `{"id":1,"permanent":null}`, want: refusing, says: `"permanent":false`},
+		{name: "a required dry run", kind: "D", schema: `{"type":"object","required":["id","dry_run"],"properties":{"id":{"type":"integer"},"dry_run":{"type":"boolean"}}}`, given: `{"id":1}`, want: refusing, says: `"dry_run":true`},
 		{name: "never invented", kind: "D", schema: needed, given: `{"id":1,"value":true}`, want: refusing, says: "/confirm is required"},
 		{name: "the rest is mended", kind: "D", schema: flags, given: `{"ID":"1","confirm":true}`, want: `{"id":1,"confirm":true}`},
 		{name: "a tool that destroys nothing", kind: "W", schema: flags, given: `{"id":1,"confirm":"true"}`, want: `{"id":1,"confirm":true}`},
@@ -137,12 +155,53 @@ func TestRepairLeavesAlone(t *testing.T) {
 	_, _, err := Repair(nil, nil, nil)
 	require.NoError(t, err)
 	deep := json.RawMessage(strings.Repeat(`{"a":`, 70) + `1` + strings.Repeat(`}`, 70))
-	_, _, err = Repair(&mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}, deep, quiet)
-	require.ErrorContains(t, err, "nested too deeply")
+	many := json.RawMessage(`{"a":[0` + strings.Repeat(",0", maxNodes) + `]}`)
+	for _, args := range []json.RawMessage{deep, many} {
+		got, changes, err := Repair(&mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}, args, quiet)
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.Equal(t, string(args), string(got))
+		_, _, err = Repair(&mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"object","required":["b"]}`)}, args, quiet)
+		require.ErrorContains(t, err, "too ")
+		require.NotContains(t, err.Error(), "not valid JSON")
+	}
 	large := json.RawMessage(`{"a":"` + strings.Repeat("x", maxArguments) + `"}`)
 	got, _, err := Repair(&mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false}`)}, large, quiet)
 	require.NoError(t, err)
 	require.Len(t, got, len(large))
+}
+
+// However much is wrong, the work stays in proportion to what was sent, and the
+// answer short.
+func TestRepairManyMistakes(t *testing.T) {
+	t.Parallel()
+	keys := func(n int) string {
+		var b strings.Builder
+		b.WriteString(`{"limit":"5"`)
+		for i := range n {
+			fmt.Fprintf(&b, `,"k%07d":1`, i)
+		}
+		return b.String() + "}"
+	}
+	const closed = `{"type":"object","additionalProperties":false,"required":["query"],"properties":{"query":{"type":"string"},"limit":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}}}}`
+	open := strings.Replace(closed, `"additionalProperties":false,`, "", 1)
+	for _, tt := range []struct{ name, schema, given, says string }{
+		{"unknown keys", closed, keys(20_000), "20000 unknown parameters"},
+		{"unknown keys of an open object", open, keys(20_000), "/query is required"},
+		{"numbers for texts", closed, `{"query":"a","tags":[1` + strings.Repeat(",1", 40_000) + `]}`, "64 or more mistakes"},
+		{"objects for texts", closed, `{"query":"a","tags":[{}` + strings.Repeat(",{}", 40_000) + `]}`, "and 59 more"},
+	} {
+		tool := &mcp.Tool{Name: "search_papers", InputSchema: json.RawMessage(tt.schema)}
+		got, changes, err := Repair(tool, json.RawMessage(tt.given), quiet)
+		require.ErrorContains(t, err, tt.says, tt.name)
+		require.Less(t, len(err.Error()), 4000, tt.name)
+		require.Empty(t, changes)
+		require.Equal(t, tt.given, string(got))
+	}
+	valid := strings.Replace(keys(20_000), `"limit":"5"`, `"limit":5,"query":"a"`, 1)
+	got, _, err := Repair(&mcp.Tool{Name: "search_papers", InputSchema: json.RawMessage(open)}, json.RawMessage(valid), quiet)
+	require.NoError(t, err)
+	require.Equal(t, valid, string(got))
 }
 
 // A refusal names no Go type, repeats no secret, and gives a call to copy.

@@ -38,11 +38,6 @@ func (r *repairer) coerce(n *node, s *shape, path string) (string, bool) {
 		if v != "true" && v != "false" {
 			return "", false
 		}
-		if r.destructive {
-			if acts, flag := confirmations[fold(lastKey(path))]; flag && grants(n, acts) {
-				return "", false
-			}
-		}
 		*n = node{kind: 'b', raw: []byte(v), changed: true}
 		return "boolean", true
 	case n.kind == 'n' && want&typeString != 0:
