@@ -47,7 +47,9 @@ lint: ## staticcheck
 unit: ## every test, with the race detector, in random order
 	$(call each,go test -race,go test -race -shuffle=on -timeout=15m ./...)
 
-# $(1) is the time that each target gets.
+# $(1) is what each target gets: a time, or a number of inputs. A time now and
+# then ends in "context deadline exceeded" with nothing found, which is the go
+# command's own and must not fail CI; a number does not.
 fuzz = @for pkg in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
 	for name in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$pkg/*_test.go | cut -c6-); do \
 		echo "== fuzz $$pkg $$name for $(1)"; \
@@ -55,8 +57,8 @@ fuzz = @for pkg in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -r -n1 dir
 	done; done
 
 .PHONY: fuzz-short
-fuzz-short: ## every fuzz target for two seconds
-	$(call fuzz,2s)
+fuzz-short: ## every fuzz target for 3000 inputs
+	$(call fuzz,3000x)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s), and the long forms of the tests
