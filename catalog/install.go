@@ -60,8 +60,8 @@ func (c *Catalog) Install(ctx context.Context, server *mcp.Server) error {
 }
 
 // refuseTaken reports the tools of a server that the catalog's would silently
-// replace. It asks as a client would, since a server tells no other way; what
-// refuses to list anything is not asked further.
+// replace. It asks as a client would, since a server tells no other way; what a
+// middleware does not list in such a session is not seen.
 func (c *Catalog) refuseTaken(ctx context.Context, server *mcp.Server, names []string) error {
 	var list mcp.MethodHandler
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -82,10 +82,11 @@ func (c *Catalog) refuseTaken(ctx context.Context, server *mcp.Server, names []s
 			_ = conn.Close()
 		}
 	}()
-	tools, err := listTools(ctx, list, &mcp.CallToolRequest{Session: session})
-	if err != nil {
-		return nil
-	}
+	var tools []*mcp.Tool
+	func() {
+		defer func() { _ = recover() }() // a middleware may expect every session to have a client
+		tools, _ = listTools(ctx, list, &mcp.CallToolRequest{Session: session})
+	}()
 	for _, t := range tools {
 		if t != nil && slices.Contains(names, t.Name) {
 			return fmt.Errorf("catalog: the server has a tool named %q already; see Options.Names", t.Name)

@@ -468,6 +468,11 @@ func TestInstallRefusesTakenNames(t *testing.T) {
 	server = mcptest.Server()
 	require.NoError(t, c.Install(t.Context(), server))
 	require.Error(t, c.Install(t.Context(), server), "nor are those of a catalog")
+	picky := mcptest.Server()
+	picky.AddReceivingMiddleware(func(mcp.MethodHandler) mcp.MethodHandler {
+		return func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("no client") }
+	})
+	require.NoError(t, c.Install(t.Context(), picky), "a middleware that cannot do without a client is left alone")
 	renamed, err := New(Static(market...), &Options{Observer: quiet, Names: Names{Find: "f", Describe: "d", Browse: "b", Call: "c", Write: "w"}})
 	require.NoError(t, err)
 	require.NoError(t, renamed.Install(t.Context(), server))
