@@ -256,11 +256,11 @@ func FuzzRepair(f *testing.F) {
 		// What grows faster than the input does shows only in large ones.
 		var keys strings.Builder
 		keys.WriteString(`{"limit":"5"`)
-		for j := range 4000 {
+		for j := range 10_000 {
 			fmt.Fprintf(&keys, `,"k%07d":1`, j)
 		}
 		f.Add([]byte(keys.String()+"}"), i, true)
-		f.Add([]byte(`{"query":"x","tags":[1`+strings.Repeat(",1", 30_000)+`]}`), i, true)
+		f.Add([]byte(`{"query":"x","tags":[1`+strings.Repeat(",1", 10_000)+`]}`), i, true)
 		f.Add([]byte(`{"params":`+strings.Repeat("[", 70)+strings.Repeat("]", 70)+`}`), i, true)
 	}
 	type prepared struct {
@@ -279,7 +279,7 @@ func FuzzRepair(f *testing.F) {
 		before := slices.Clone(raw)
 		start := time.Now()
 		out := o.repair(p.tool, raw, p.c)
-		limit := 5*time.Millisecond + time.Duration(len(raw))*2*time.Microsecond
+		limit := 5*time.Millisecond + time.Duration(len(raw))*10*time.Microsecond
 		slow := time.Since(start) > limit
 		for i := 0; slow && i < 20; i++ {
 			start = time.Now()
