@@ -221,9 +221,11 @@ func edits(n int) int {
 }
 
 // misspelled finds the catalog's words that an unknown word is a typing error
-// or a shortened form of.
+// or a shortened form of. A word of the language is neither, but what is near
+// it is proposed.
 func (x *index) misspelled(q *query, i int, set func(int32, float32, kind)) {
 	w := q.words[i].base
+	wordItself := ordinaryEnglish(w)
 	mask := letters(w)
 	best := 3
 	var found []int32
@@ -251,12 +253,16 @@ func (x *index) misspelled(q *query, i int, set func(int32, float32, kind)) {
 	}
 	for _, id := range found {
 		v := x.words[id].base
-		if prefixed(w, v) || x.lex.opposites[[2]string{w, v}] {
+		if turned(w, v) || x.lex.opposites[[2]string{w, v}] {
+			continue
+		}
+		if wordItself {
+			set(id, .90, kindTypo) // worth proposing, no more
 			continue
 		}
 		set(id, costTypo*float32(best), kindTypo)
 	}
-	if len(found) == 0 && len(w) >= 4 {
+	if len(found) == 0 && !wordItself && len(w) >= 4 {
 		x.truncated(w, set)
 	}
 }

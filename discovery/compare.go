@@ -138,11 +138,12 @@ func (c *comparison) things() {
 func (c *comparison) opposites() {
 	for i := range c.q.words {
 		g := &c.q.words[i]
-		if c.usedG[i] || !g.lex.pole {
+		if c.usedG[i] {
 			continue
 		}
 		for j := range c.e.words {
-			if t := &c.e.words[j]; !c.usedT[j] && t.lex.pole && c.x.lex.opposites[[2]string{g.base, t.base}] {
+			if t := &c.e.words[j]; !c.usedT[j] && g.lex.pole && t.lex.pole && c.x.lex.opposites[[2]string{g.base, t.base}] ||
+				!c.usedT[j] && prefixed(g.base, t.base) {
 				c.m.add(blocked, kindVerb)
 				return
 			}

@@ -197,7 +197,7 @@ func TestHiddenLikeUnknown(t *testing.T) {
 		require.True(t, res.IsError)
 		return strings.ReplaceAll(mcptest.Text(res), name, "?")
 	}
-	require.Equal(t, answer("delete_nose"), answer("delete_note"))
+	require.Equal(t, answer("delete_noet"), answer("delete_note"))
 	require.Empty(t, reached)
 }
 

@@ -18,7 +18,7 @@ func (x *index) request(q *query, name string) []token {
 	}
 	if n := x.headed(raw); n > 0 {
 		raw = raw[n:]
-	} else if len(x.common) == 1 && len(raw) > 1 && x.unknown(raw[0]) && distance(raw[0], x.common[0]) <= edits(min(len(raw[0]), len(x.common[0]))) {
+	} else if len(x.common) == 1 && len(raw) > 1 && x.unknown(raw[0]) && !ordinaryEnglish(raw[0]) && distance(raw[0], x.common[0]) <= edits(min(len(raw[0]), len(x.common[0]))) {
 		raw = raw[1:]
 		q.penalty, q.repaired = q.penalty+costTypo, kindTypo
 	}
@@ -117,7 +117,7 @@ func (x *index) mendVerb(q *query, words []token) {
 			return
 		}
 		w := &words[i]
-		if w.lex.known || x.has(w.base) || len(w.text) < 3 || len(w.text) > 12 {
+		if w.lex.known || x.has(w.base) || len(w.text) < 3 || len(w.text) > 12 || ordinaryEnglish(w.text) {
 			continue
 		}
 		best, limit, tie := "", edits(len(w.text))+1, false
@@ -134,7 +134,7 @@ func (x *index) mendVerb(q *query, words []token) {
 				tie = true
 			}
 		}
-		if best == "" || tie || prefixed(w.text, best) || limit > edits(min(len(w.text), len(best))) {
+		if best == "" || tie || turned(w.text, best) || limit > edits(min(len(w.text), len(best))) {
 			continue
 		}
 		for id := range x.words {
