@@ -42,6 +42,11 @@ type Options struct {
 	// Tasks configures the tasks. If nil, there are none: which tools are slow
 	// is for the server's author to say.
 	Tasks *tasks.Options
+	// TaskManager, if not nil, is used instead of a new manager with Tasks, which
+	// must then be nil. Its owner closes it: [Stack.Close] does not. It may serve
+	// any number of servers, and has to where a server is made for each request,
+	// since tasks outlive their request.
+	TaskManager *tasks.Manager
 	// Without names parts to leave out.
 	Without []Part
 	// Observer receives the events of every part whose own options name no
@@ -57,7 +62,8 @@ type Stack struct {
 	Tasks     *tasks.Manager
 	Budget    *pagination.Budget
 
-	parts []Part
+	parts     []Part
+	ownsTasks bool
 }
 
 // Wrap installs the recommended stack on server, in the order that the package
@@ -69,9 +75,11 @@ type Stack struct {
 // nothing, if the server was wrapped before or if opts names a part that does
 // not exist.
 //
-// A server that is built for each request is wrapped for each request; give it
-// parts that outlive it (their Middleware methods) where counts, tasks or kept
-// results shall outlive it too.
+// A server that is built for each request is wrapped for each request. Its tasks
+// outlive it if Options.TaskManager names a manager that is made once. Limits
+// and kept results are its own and go with it; where they shall outlive it, leave
+// the part out (Options.Without), make the part once by its own New, and add its
+// Middleware to each server.
 func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 	var o Options
 	if opts != nil {
@@ -82,6 +90,9 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 		if !slices.Contains(known, part) {
 			return nil, fmt.Errorf("steady: there is no part %q; there are %q", part, known)
 		}
+	}
+	if o.Tasks != nil && o.TaskManager != nil {
+		return nil, errors.New("steady: Options has both Tasks and TaskManager; a manager has its options already")
 	}
 	if !wrapped.claim(server) {
 		return nil, errors.New("steady: the server is wrapped already; Wrap it once")
@@ -111,10 +122,13 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 		s.Limits = limits.New(&l)
 		add(Limits, s.Limits.Middleware())
 	}
-	if with(Tasks) && o.Tasks != nil {
-		t := *o.Tasks
-		t.Observer = first(t.Observer, o.Observer)
-		s.Tasks = tasks.New(&t)
+	if with(Tasks) && (o.Tasks != nil || o.TaskManager != nil) {
+		if s.Tasks = o.TaskManager; s.Tasks == nil {
+			t := *o.Tasks
+			t.Observer = first(t.Observer, o.Observer)
+			s.Tasks = tasks.New(&t)
+			s.ownsTasks = true
+		}
 		if err := s.Tasks.Install(server); err != nil {
 			wrapped.release(server)
 			return nil, fmt.Errorf("steady: %w", err)
@@ -144,12 +158,12 @@ func (s *Stack) String() string {
 	return b.String()
 }
 
-// Close ends what the stack started: it drains and then cancels the tasks, and
-// waits for handlers that outlived their deadline, as long as ctx allows. It
-// reports what it had to abandon.
+// Close ends what the stack started: it drains and then cancels the tasks, unless
+// their manager is Options.TaskManager, and waits for handlers that outlived their
+// deadline, as long as ctx allows. It reports what it had to abandon.
 func (s *Stack) Close(ctx context.Context) error {
 	var err error
-	if s.Tasks != nil {
+	if s.ownsTasks {
 		err = s.Tasks.Close(ctx)
 	}
 	if s.Limits != nil {

@@ -3,6 +3,11 @@ package tasks
 import (
 	"context"
 	stderrors "errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,9 +21,26 @@ import (
 //
 // Install before adding other middleware, and add [Manager.Middleware] at the
 // place in the order where calls shall be caught; without it they are caught
-// innermost. Install fails only if another package already handles the
-// extension's methods.
-func (m *Manager) Install(server *mcp.Server) error {
+// innermost. It starts nothing that outlives server, so that a server may be made
+// for each request.
+//
+// It fails, and changes nothing, if a Manager, this or another one, is installed
+// on server, or if server has a tool with one of the [ToolNames]. A tool that is
+// added later replaces ours without a word: the SDK tells nobody.
+func (m *Manager) Install(server *mcp.Server) (err error) {
+	if !managed.claim(server) {
+		return stderrors.New("tasks: a manager is installed on this server already; one serves all its tools")
+	}
+	defer func() {
+		if err != nil {
+			managed.forget(weak.Make(server))
+		}
+	}()
+	if !m.opts.ExtensionOnly {
+		if err = m.checkNames(server); err != nil {
+			return err
+		}
+	}
 	if err := stderrors.Join(
 		mcp.AddReceivingCustomMethod(server, methodGet, notReached[*getParams, *getResult]),
 		mcp.AddReceivingCustomMethod(server, methodUpdate, notReached[*updateParams, *ackResult]),
@@ -34,12 +56,81 @@ func (m *Manager) Install(server *mcp.Server) error {
 	}
 	workers := &workers{server: server, m: m}
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		m.rerun.CompareAndSwap(nil, &rerunner{next: next, workers: workers})
+		m.rerun.Store(&rerunner{next: next, workers: workers})
 		return m.receiving(next, workers)
 	})
 	server.AddSendingMiddleware(m.sending)
 	m.installed.Store(true)
 	return nil
+}
+
+// checkNames returns an error if a tool that is about to be added would replace
+// one of the server's. A server tells its tools only to a session, and middleware
+// that is there already may refuse: then it is not known.
+func (m *Manager) checkNames(server *mcp.Server) error {
+	ctx := context.Background()
+	ss, err := server.Connect(ctx, &nobody{}, &mcp.ServerSessionOptions{State: workerState()})
+	if err != nil {
+		return nil
+	}
+	defer ss.Close()
+	var list mcp.MethodHandler
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		list = next
+		return next
+	})
+	ours := m.opts.ToolNames.all()
+	params := &mcp.ListToolsParams{}
+	for range 1000 { // pages
+		res, err := list(ctx, wire.MethodListTools, &mcp.ListToolsRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}})
+		page, ok := res.(*mcp.ListToolsResult)
+		if err != nil || !ok {
+			return nil
+		}
+		for _, tool := range page.Tools {
+			if slices.Contains(ours, tool.Name) {
+				return fmt.Errorf("tasks: the server has a tool %q already; choose another name in Options.ToolNames", tool.Name)
+			}
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
+	}
+	return nil
+}
+
+// managed are the servers that live and have a manager. The SDK has no place on
+// a server for that, and of two managers the second would answer for the handles
+// of the first, which it does not know.
+var managed serverSet
+
+type serverSet struct {
+	mu      sync.Mutex
+	servers map[weak.Pointer[mcp.Server]]bool
+}
+
+// claim reports whether the server was not in the set, and puts it there for
+// as long as it lives.
+func (s *serverSet) claim(server *mcp.Server) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := weak.Make(server)
+	if s.servers[key] {
+		return false
+	}
+	if s.servers == nil {
+		s.servers = map[weak.Pointer[mcp.Server]]bool{}
+	}
+	s.servers[key] = true
+	runtime.AddCleanup(server, s.forget, key)
+	return true
+}
+
+func (s *serverSet) forget(key weak.Pointer[mcp.Server]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.servers, key)
 }
 
 // notReached is the handler of the extension's methods: registering it makes

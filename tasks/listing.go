@@ -22,8 +22,7 @@ func (m *Manager) listTools(ctx context.Context, next mcp.MethodHandler, method 
 	adapted := *list
 	adapted.Tools = slices.Clone(list.Tools)
 	if declared(req) {
-		names := m.opts.ToolNames
-		ours := []string{names.Status, names.Result, names.Cancel, names.Answer}
+		ours := m.opts.ToolNames.all()
 		adapted.Tools = slices.DeleteFunc(adapted.Tools, func(t *mcp.Tool) bool { return slices.Contains(ours, t.Name) })
 		return &adapted, nil
 	}

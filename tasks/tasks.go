@@ -171,6 +171,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Unlock()
 	m.end()
 	m.others.Wait()
+	m.rerun.Store(nil) // and with it the server
 	return abandoned
 }
 

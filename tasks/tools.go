@@ -26,6 +26,8 @@ func (n ToolNames) withDefaults() ToolNames {
 	}
 }
 
+func (n *ToolNames) all() []string { return []string{n.Status, n.Result, n.Cancel, n.Answer} }
+
 // handle answers a call whose work goes on, in the way that its caller
 // understands. rec has been disclosed.
 func (m *Manager) handle(r *run, rec *Record, joined bool) mcp.Result {
