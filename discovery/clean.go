@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -158,8 +159,12 @@ func lower(c byte) byte {
 
 func isSeparator(c byte) bool { return strings.IndexByte("_-.:/ |", c) >= 0 }
 
-// untailed returns name without one known tail, and the tail.
-func (x *index) untailed(name string) (string, bool) {
+// sureTails say no more than that a name is a tool's.
+var sureTails = setOf("tool function")
+
+// untailed returns name without one known tail. It is sure if the tail cannot
+// be what the name speaks of: neither a version nor the one thing in it.
+func (x *index) untailed(name string, o *settings) (rest string, sure, ok bool) {
 	for _, tail := range x.tails {
 		if len(name) <= len(tail) {
 			continue
@@ -171,10 +176,58 @@ func (x *index) untailed(name string) (string, bool) {
 		rest := strings.TrimRight(name[:cut], "_-.:/ |")
 		camel := len(rest) == cut && tail[0] >= 'a' && tail[0] <= 'z' && name[cut] >= 'A' && name[cut] <= 'Z'
 		if hasName(rest) && (len(rest) < cut || camel) {
-			return rest, true
+			return rest, slices.Contains(o.suffixes, tail) || sureTails[tail] && !x.oneAction(rest), true
 		}
 	}
-	return name, false
+	return name, false, false
+}
+
+// oneAction reports whether a name is an action alone: in "delete_tool" the tail
+// is what is deleted.
+func (x *index) oneAction(name string) bool {
+	words := split(name)
+	lx := x.lex.words[words[0]]
+	return len(words) == 1 && lx != nil && lx.verb != 0
+}
+
+// marksMore reports whether a name carries a sign that may mean something: a
+// "!" or "~" may say not, "#" and "//" that this is a comment. Separators,
+// quotes and brackets mean nothing.
+func marksMore(name string) bool {
+	name = clean(name)
+	if name != "" && strings.IndexByte("-/|:", name[0]) >= 0 {
+		return true
+	}
+	return strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune("_-.:/ |()[]{}<>\"'`“”‘’«»*,;", r)
+	})
+}
+
+// elsewhere reports whether a name has an "mcp__server__" before it that names
+// none of this server's, where the operator has said what they are.
+func (x *index) elsewhere(name string, o *settings) bool {
+	if len(o.Servers) == 0 {
+		return false
+	}
+	name = clean(name)
+	for _, form := range append([]string{name}, x.beheaded(name)...) {
+		head, rest, _ := strings.Cut(form, "_")
+		if h, r, ok := strings.Cut(form, "-"); ok && len(h) < len(head) {
+			head, rest = h, r
+		}
+		if !isMCP(head) {
+			continue
+		}
+		rest = strings.TrimLeft(rest, "_-.:/ |")
+		own := slices.ContainsFunc(slices.Concat(o.servers, o.prefixes, []string{"mcp"}), func(s string) bool {
+			_, ok := cutHead(rest, s)
+			return ok
+		})
+		if _, tool := x.byFold[fold(rest)]; !own && !tool {
+			return true
+		}
+	}
+	return false
 }
 
 // unnumbered takes off a call's number: "read_file:3", "read_file_3",

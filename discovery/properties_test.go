@@ -182,9 +182,12 @@ func TestLosslessReachesEveryTool(t *testing.T) {
 			}
 			for _, name := range []string{
 				" " + tool.Name + "\u200b", "`" + tool.Name + "()`", tool.Name + "<|channel|>commentary", "functions." + tool.Name, "default_api." + tool.Name, "mcp__" + s.name + "__" + tool.Name,
-				"mcp__my-own-name__" + tool.Name, "mcp_" + s.name + "_" + tool.Name, s.name + "." + tool.Name, s.name + "/" + tool.Name, s.name + ":" + tool.Name, "mcp0_" + tool.Name, "tool:" + tool.Name, "mcp_mcp_" + s.name + "_" + tool.Name,
-				strings.ToUpper(tool.Name), camel.String(), strings.Join(words, "-"), strings.Join(words, " "), tool.Name + "_tool", tool.Name + "_call",
+				"mcp_" + s.name + "_" + tool.Name, s.name + "." + tool.Name, s.name + "/" + tool.Name, s.name + ":" + tool.Name, "mcp0_" + tool.Name, "tool:" + tool.Name, "mcp_mcp_" + s.name + "_" + tool.Name,
+				strings.ToUpper(tool.Name), camel.String(), strings.Join(words, "-"), strings.Join(words, " "), tool.Name + "_tool",
 			} {
+				if len(words) == 1 && strings.HasSuffix(name, "_tool") {
+					continue // "click_tool" may speak of a tool to click
+				}
 				r := resolver.Resolve(name, s.tools)
 				require.Equal(t, tool.Name, r.Tool, "%q: %+v", name, r)
 				require.True(t, r.Step.Lossless(), "%q: %s", name, r.Step)

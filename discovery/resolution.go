@@ -10,7 +10,9 @@ import (
 type Step string
 
 // The steps, in the order in which they are tried. Those up to StepAlias lose
-// nothing or were declared, and may run any tool. The others run a tool that
+// nothing or were declared, and may run any tool, unless what is left out may
+// mean something: a sign such as "!" or "#", a suffix other than "_tool" and
+// "_function", an "mcp__server__" that is none of Options.Servers. The others run a tool that
 // is annotated read-only, or that the operator has opted in.
 const (
 	StepNone        Step = ""

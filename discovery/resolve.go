@@ -6,6 +6,17 @@ import (
 )
 
 func (x *index) resolve(requested string, o *settings) Resolution {
+	r := x.lookUp(requested, o)
+	if r.Tool == "" || r.Step == StepExact {
+		return r
+	}
+	if i := x.byName[r.Tool]; !o.mayRun(&x.entries[i]) && (marksMore(requested) || x.elsewhere(requested, o)) {
+		return Resolution{Requested: requested, Reason: x.refusal(i), Candidates: r.Candidates}
+	}
+	return r
+}
+
+func (x *index) lookUp(requested string, o *settings) Resolution {
 	r := Resolution{Requested: requested}
 	if i, ok := x.byName[requested]; ok {
 		return x.found(r, i, StepExact, "")
@@ -50,13 +61,19 @@ func (x *index) resolve(requested string, o *settings) Resolution {
 		r.Alias, r.Notice = alias, notice
 		return x.found(r, i, StepAlias, "a declared other name")
 	}
+	var declined string
 	for _, f := range forms {
 		for range 2 {
-			rest, ok := x.untailed(f)
+			rest, sure, ok := x.untailed(f, o)
 			if !ok {
 				break
 			}
 			if s, ok := x.known(rest); ok && !s.many {
+				if !sure && !o.mayRun(&x.entries[s.entry]) {
+					declined = x.refusal(s.entry)
+					collided = append(collided, s.entry)
+					break
+				}
 				return x.found(r, s.entry, StepAffix, "a suffix behind the name")
 			}
 			if i, alias, notice, ok := x.aliased([]string{rest}, o); ok {
@@ -69,7 +86,6 @@ func (x *index) resolve(requested string, o *settings) Resolution {
 	if i, ok := x.behindMCP(name); ok {
 		return x.found(r, i, StepAffix, "a client's namespace before the name")
 	}
-	var declined string
 	if i, how, sure, ok := x.segment(forms); ok {
 		if sure || o.mayRun(&x.entries[i]) {
 			return x.found(r, i, StepSegment, how)
@@ -83,7 +99,7 @@ func (x *index) resolve(requested string, o *settings) Resolution {
 			continue
 		}
 		if s, ok := x.known(rest); ok && !s.many {
-			if strings.HasPrefix(f[len(rest):], ":") || o.mayRun(&x.entries[s.entry]) {
+			if o.mayRun(&x.entries[s.entry]) {
 				return x.found(r, s.entry, StepNumber, "a number behind the name")
 			}
 			declined = x.refusal(s.entry)
