@@ -9,26 +9,27 @@ package discovery
 // offset is no page, and a page is no cursor.
 var parameterGroups = []string{
 	"query q question search searchterm searchquery searchtext searchstring keyword keywords term terms logql promql expr expression sql jql cql querystring pattern querytext statement lookup",
-	"path file filename filepath pathname directory dir folder directorypath folderpath dirpath location fullpath absolutepath",
+	"path file filename filepath pathname location fullpath absolutepath",
+	"path directory dir folder directorypath folderpath dirpath pathname location fullpath absolutepath",
 	"content text body value contents markdown",
 	"message msg commitmessage text body comment content",
 	"limit maxresults count maxcount pagesize perpage topk numresults max maxitems results resultlimit numberofresults top resultcount maxresultcount",
 	"url link href uri website webpage pageurl targeturl webaddress",
 	"code function script javascript js expression snippet",
 	"target ref selector locator elementref element_",
-	"revision commit sha ref hash commithash commitsha commitid rev",
+	"revision commit sha ref hash commithash commitsha rev",
 	"branchname branch ref",
-	"target branch revision commit",
+	"target branch revision commit_",
 	"source from src origin old oldpath sourcepath frompath sourcefile",
 	"destination to dst dest new newpath destinationpath topath targetpath destinationfile",
 	"start since after from begin starttime startdate starttimestamp begintime startrfc3339 fromtime fromdate datefrom begindate startat startsat startdatetime timemin earliest oldest mindate",
 	"end until before to endtime enddate endtimestamp stoptime endrfc3339 totime todate dateto endat endsat enddatetime timemax maxdate",
-	"time seconds duration",
 	"quantity qty amount_",
 	"title subject heading headline",
 	"title name_",
 	"description desc",
 	"labels tags",
+	"files paths filepaths filenames",
 	"label tag",
 	"name fullname displayname",
 	"email emailaddress mail useremail",
@@ -44,8 +45,8 @@ var parameterGroups = []string{
 	"format outputformat responseformat",
 	"timezone tz",
 	"language lang locale",
-	"pullnumber pr prnumber pullrequest pullrequestnumber pullrequestid prid pull mergerequestiid",
-	"issuenumber issue number issueid",
+	"pullnumber pr prnumber pullrequest pullrequestnumber pull mergerequestiid",
+	"issuenumber issue number",
 	"filter where condition criteria conditions filters predicate",
 	"summary title subject heading",
 	"description body details text content",
@@ -54,8 +55,8 @@ var parameterGroups = []string{
 	"projection fields",
 	"type kind",
 	"sort orderby sortby order ordering",
-	"user username userid member login",
-	"channel channelid channelname",
+	"user username member login",
+	"channel channelname",
 	"pipeline stages",
 	"documents docs records rows items",
 	"recipient to recipients toemail",
@@ -79,7 +80,6 @@ var parameterGroups = []string{
 	"node nodename",
 	"image imagename",
 	"command cmd",
-	"timeout timeoutms timeoutseconds_",
 	"comment body text message note",
 	"parent parentid",
 	"priority severity",
@@ -98,8 +98,43 @@ var parameterGroups = []string{
 	"arguments args params parameters kwargs",
 }
 
+// writingGroups are the names that callers exchange for one another also where
+// something is written: none of them selects something else.
+var writingGroups = []map[string]bool{
+	setOf("query q question search searchquery statement sql"),
+	setOf("path filename filepath pathname file"),
+	setOf("content contents text body markdown"),
+	setOf("message msg commitmessage"),
+	setOf("url link href uri"),
+	setOf("code function script javascript js expression"),
+	setOf("target ref selector locator"),
+	setOf("source from src oldpath sourcepath frompath"),
+	setOf("destination to dst dest newpath destinationpath topath"),
+	setOf("start starttime startrfc3339 since"),
+	setOf("end endtime endrfc3339 until"),
+	setOf("title subject"),
+	setOf("description desc"),
+	setOf("email emailaddress mail"),
+	setOf("name fullname displayname"),
+	setOf("repo repository repopath repositorypath"),
+	setOf("quantity qty"),
+	setOf("branchname branch"),
+	setOf("database db dbname databasename"),
+	setOf("expr promql expression"),
+	setOf("command cmd"),
+	setOf("comment note"),
+	setOf("recipient to recipients toemail"),
+	setOf("due duedate deadline"),
+}
+
 // genericParameterWords say nothing about which parameter is meant.
-var genericParameterWords = setOf("id uid value code text string name path address description number key type input param arg list json data str full resource object entity item the pattern time second timestamp slug uuid identifier unit display field iso date")
+var genericParameterWords = setOf("id uid value code text string name path address description number key type input param arg list json data str full resource object entity item the pattern timestamp slug uuid identifier display field iso date")
+
+// attributeWords say what is asked of a thing; no two mean the same.
+var attributeWords = setOf("identifier id uid uuid slug code name title path file folder directory address email phone description number index type kind list count total size page key url date timestamp status state role version label")
+
+// unitWords say in what something is measured; a value never changes its unit.
+var unitWords = setOf("ms msec millisecond s sec second min minute hour hr day week month year us ns byte kb mb gb kib mib percent pct cent usd eur duration time timeout unit page_ m km mile c f kg lb")
 
 // opposedWords are never left out of a parameter's name or added to it.
 var opposedWords = setOf("start end from to min max before after source destination old new not include exclude head tail first last x y width height base begin stop since until left right top bottom parent child prev next in out sender receiver lower upper open close high low")

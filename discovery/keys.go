@@ -13,6 +13,9 @@ type tier struct {
 	accept func(r *repairer, sent, prop *keyName) bool
 	// sure tiers may point at any property; the others never at a credential.
 	sure bool
+	// reading tiers are for tools that only read: what a key means is likely,
+	// but no more.
+	reading bool
 }
 
 // A keyName is the name of a parameter, ready to be compared.
@@ -57,12 +60,37 @@ var tiers = []tier{
 	{kind: "affix", sure: true, accept: func(_ *repairer, sent, prop *keyName) bool { return trimmed(sent) == prop.folded }},
 	{kind: "alias", sure: true, accept: func(r *repairer, sent, prop *keyName) bool { return r.declared[sent.folded] == prop.name }},
 	{kind: "plural", accept: func(_ *repairer, sent, prop *keyName) bool { return slices.Equal(sent.canon, prop.canon) }},
-	{kind: "synonym", accept: func(_ *repairer, sent, prop *keyName) bool { return shareGroup(sent.groups, prop.groups) }},
+	{kind: "synonym", accept: func(r *repairer, sent, prop *keyName) bool {
+		return !r.readOnly && r.exchangeable(sent, prop)
+	}},
+	{kind: "synonym", reading: true, accept: func(_ *repairer, sent, prop *keyName) bool { return shareGroup(sent.groups, prop.groups) }},
 	{kind: "synonym", accept: (*repairer).overlaps},
 	{kind: "synonym", accept: func(r *repairer, sent, prop *keyName) bool {
-		return r.soleID == prop.name && len(sent.canon) == 1 && sent.canon[0] == "identifier"
+		return r.soleID == prop.name && r.identifies(sent, prop)
 	}},
 	{kind: "typo", accept: func(r *repairer, sent, prop *keyName) bool { return r.mistyped(sent, prop) }},
+}
+
+// exchangeable reports whether two keys are names for one thing on a tool that
+// writes, where what is written to must not be guessed: a file is no folder.
+func (r *repairer) exchangeable(sent, prop *keyName) bool {
+	for _, g := range writingGroups {
+		if g[sent.folded] && g[prop.folded] {
+			return sent.folded != "file" || !r.toolWords["folder"] && !r.toolWords["directory"] && !r.toolWords["dir"]
+		}
+	}
+	return false
+}
+
+// identifies reports whether two keys are the identifier of one thing: id and
+// issue_id, where the tool's name says that it is about issues.
+func (r *repairer) identifies(sent, prop *keyName) bool {
+	bare := func(k *keyName) bool { return len(k.canon) == 1 && k.canon[0] == "identifier" }
+	if bare(sent) {
+		return true
+	}
+	n := len(sent.canon)
+	return bare(prop) && n > 1 && sent.canon[n-1] == "identifier" && !slices.ContainsFunc(sent.canon[:n-1], func(w string) bool { return !r.toolWords[w] })
 }
 
 // soleIdentifier returns the one property that is called <noun>_id, if there is
@@ -102,23 +130,29 @@ func shareGroup(a, b []int) bool {
 }
 
 // overlaps reports whether two keys are the same but for words that say
-// nothing here: issue_id for id in get_issue, branch for branch_name.
+// nothing here: issue_id for id in get_issue, branch for branch_name. What is
+// asked of a thing is not another: issue_number is no issue_id.
 func (r *repairer) overlaps(sent, prop *keyName) bool {
-	same := 0
+	same, more := 0, false
 	for _, w := range sent.canon {
 		if slices.Contains(prop.canon, w) {
 			same++
-		} else if !r.empty(w) {
+		} else if more = true; !r.empty(w) {
 			return false
 		}
 	}
-	if same == 0 {
+	if same == 0 || attributesDiffer(sent, prop) {
 		return false
 	}
 	for _, w := range prop.canon {
-		if !slices.Contains(sent.canon, w) && !r.empty(w) {
+		// Words on either side are two things: user_id and address_id of
+		// delete_user_address.
+		if !slices.Contains(sent.canon, w) && (more || !r.empty(w) || !r.readOnly && attributeWords[w]) {
 			return false
 		}
+	}
+	if !r.readOnly && more && len(attributes(sent)) > 0 && len(attributes(prop)) == 0 {
+		return false
 	}
 	// A lone "id" or "name" is what it is called at the end: project_id, but
 	// not id_type.
@@ -128,8 +162,46 @@ func (r *repairer) overlaps(sent, prop *keyName) bool {
 	return true
 }
 
+// attributesDiffer reports whether both keys say what is asked of a thing, and
+// not the same.
+func attributesDiffer(a, b *keyName) bool {
+	x, y := attributes(a), attributes(b)
+	return len(x) > 0 && len(y) > 0 && !slices.Equal(x, y)
+}
+
+func attributes(k *keyName) []string {
+	var found []string
+	for _, w := range k.canon {
+		switch {
+		case w == "uid" || w == "uuid":
+			found = append(found, "identifier")
+		case attributeWords[w]:
+			found = append(found, w)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
 func (r *repairer) empty(w string) bool {
-	return !opposedWords[w] && (genericParameterWords[w] || r.toolWords[w])
+	return !opposedWords[w] && !unitWords[w] && (genericParameterWords[w] || r.toolWords[w])
+}
+
+// negated reports whether one key says no to the other: disabled for enabled.
+func negated(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	for _, pair := range [...][2]string{{"dis", "en"}, {"dis", ""}, {"un", ""}, {"non", ""}, {"not", ""}, {"no", ""}, {"in", ""}, {"in", "ex"}, {"in", "de"}, {"en", "de"}, {"de", ""}, {"re", ""}, {"allow", "deny"}, {"pre", "post"}} {
+		for _, q := range [...][2]string{pair, {pair[1], pair[0]}} {
+			x, ok := strings.CutPrefix(a, q[0])
+			y, also := strings.CutPrefix(b, q[1])
+			if ok && also && x == y {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mistyped reports whether one key is a typing error for the other.
@@ -141,14 +213,19 @@ func (r *repairer) mistyped(sent, prop *keyName) bool {
 	if n := distance(a, b); n > edits(min(len(a), len(b))) {
 		return false
 	}
-	if prefixed(a, b) {
+	if prefixed(a, b) || negated(a, b) {
 		return false
+	}
+	for i, w := range prop.words {
+		if i > 0 && unitWords[w] && !slices.Contains(sent.words, w) && len(sent.words) != len(prop.words) {
+			return false // a time-out without a unit is in another, for all that is known
+		}
 	}
 	// Words that differ and both mean something are no typing errors.
 	if len(sent.words) == len(prop.words) {
 		for i, w := range sent.words {
 			v := prop.words[i]
-			if w != v && (opposedWords[w] || r.lex.opposites[[2]string{w, v}] || r.known(w) && r.known(v)) {
+			if w != v && (opposedWords[w] || unitWords[w] || unitWords[v] || negated(w, v) || r.lex.opposites[[2]string{w, v}] || r.known(w) && r.known(v)) {
 				return false
 			}
 		}

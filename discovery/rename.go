@@ -45,6 +45,9 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 	failed := map[string]problem{}
 	for ti := range tiers {
 		t := &tiers[ti]
+		if t.reading && !r.readOnly {
+			continue
+		}
 		claims := map[string][]*keyName{} // property: keys that mean it
 		for _, k := range unknown {
 			if _, bad := failed[k.name]; bad {
@@ -194,7 +197,7 @@ func (r *repairer) residual(n *node, s *shape, path string, unknown *[]*keyName,
 		return
 	}
 	k, prop := (*unknown)[0], missing[0]
-	if _, bad := failed[k.name]; bad || len(k.words) != 1 || !residualWords[k.canon[0]] || s.props[prop] == nil {
+	if _, bad := failed[k.name]; bad || !r.readOnly || len(k.words) != 1 || attributesDiffer(k, r.lex.keyName(prop)) || !residualWords[k.canon[0]] || s.props[prop] == nil {
 		return
 	}
 	value := n.get(k.name)
@@ -221,18 +224,22 @@ func remove(n *node, key string) {
 	n.changed = true
 }
 
-// nearestKey is the property that a key looks most like, for the answer only.
+// nearestKey is the property that a key probably means, for the answer only.
+// Opposites, other units and other things have none: a caller copies it.
 func (r *repairer) nearestKey(k *keyName, props []*keyName, n *node) string {
 	best, found := 4, ""
 	for _, p := range props {
 		if n.get(p.name) != nil || credentialLike(p.words) {
 			continue
 		}
-		if shareGroup(k.groups, p.groups) || slices.ContainsFunc(k.canon, func(w string) bool { return slices.Contains(p.canon, w) }) {
+		if attributesDiffer(k, p) || negated(k.folded, p.folded) {
+			continue
+		}
+		if shareGroup(k.groups, p.groups) || r.overlaps(k, p) {
 			return p.name
 		}
-		if len(k.folded) <= 64 && len(p.folded) <= 64 {
-			if d := distance(k.folded, p.folded); d < best && d*2 < len(p.folded) {
+		if len(k.folded) <= 64 && len(p.folded) <= 64 && r.mistyped(k, p) {
+			if d := distance(k.folded, p.folded); d < best {
 				best, found = d, p.name
 			}
 		}

@@ -138,6 +138,36 @@ func TestRepairKeys(t *testing.T) {
 	})
 }
 
+// A key is given only to what it must mean: an attribute is no identifier, a
+// folder no file, a number of seconds no number of milliseconds.
+func TestRepairNeverChangesWhatIsMeant(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ tool, sent, prop string }{
+		{"delete_file", "file_type", "file_id"}, {"delete_file", "file_path", "file_id"}, {"delete_file", "file", "file_id"}, {"delete_file", "folder_id", "file_id"},
+		{"delete_user", "user_address", "user_id"}, {"delete_user", "username", "user_id"}, {"delete_user", "user_list", "user_id"}, {"delete_user_address", "user_id", "address_id"},
+		{"delete_customer", "customer_name", "customer_id"}, {"delete_customer", "name", "customer_id"}, {"cancel_order", "order_number", "order_id"},
+		{"close_issue", "number", "issue_id"}, {"close_issue", "issue_number", "issue_id"}, {"delete_role", "role_name", "role_id"}, {"delete_branch", "commit", "branch"},
+		{"delete_file", "folder", "file"}, {"delete_file", "directory", "file_path"}, {"delete_folder", "file", "path"}, {"run_job", "timeout", "timeout_ms"}, {"run_job", "timeout_seconds", "timeout_ms"},
+		{"run_job", "duration", "time"}, {"set_state", "disabled", "enabled"}, {"set_filter", "not_include", "include"}, {"add_child", "child_id", "parent_id"}, {"book_room", "guest_id", "room_id"},
+	} {
+		for _, readOnly := range []bool{true, false} {
+			schema := `{"type":"object","additionalProperties":false,"required":["` + tt.prop + `"],"properties":{"` + tt.prop + `":{"type":"string"}}}`
+			tool := &mcp.Tool{Name: tt.tool, InputSchema: json.RawMessage(schema), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly}}
+			_, _, err := Repair(tool, json.RawMessage(`{"`+tt.sent+`":"v"}`), quiet)
+			if readOnly && (tt.sent == "file" || tt.sent == "folder") {
+				continue // what is only read may be reached by a likely name
+			}
+			require.Error(t, err, "%+v", tt)
+			if tt.sent != "file" {
+				require.NotContains(t, err.Error(), `:"v"`, "%+v", tt)
+			}
+		}
+	}
+	runRepairTests(t, []repairTest{
+		{name: "id for the one id of a tool that destroys", kind: "D", schema: `{"type":"object","additionalProperties":false,"required":["file_id"],"properties":{"file_id":{"type":"string"}}}`, given: `{"id":"a"}`, want: `{"file_id":"a"}`},
+	})
+}
+
 // What cannot be enforced passes.
 func TestRepairLeavesAlone(t *testing.T) {
 	t.Parallel()
