@@ -1,10 +1,10 @@
 package tasks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -77,16 +77,30 @@ func widen(schema any) any {
 }
 
 // refersOnlyToDefs reports whether every reference within a schema points to
-// definitions that stay where they are, or outside.
+// definitions that stay where they are, or outside. A "$ref" counts wherever it
+// is, even as the name of a property: then its value is no text.
 func refersOnlyToDefs(raw []byte) bool {
-	for rest := raw; ; {
-		_, after, found := bytes.Cut(rest, []byte(`"#`))
-		if !found {
-			return true
+	var schema any
+	return json.Unmarshal(raw, &schema) == nil && onlyDefs(schema)
+}
+
+func onlyDefs(schema any) bool {
+	switch v := schema.(type) {
+	case map[string]any:
+		for name, member := range v {
+			ref, isText := member.(string)
+			switch {
+			case !isText:
+				if !onlyDefs(member) {
+					return false
+				}
+			case name != "$ref" && name != "$dynamicRef" && name != "$recursiveRef":
+			case strings.HasPrefix(ref, "#") && !strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/"):
+				return false
+			}
 		}
-		if !bytes.HasPrefix(after, []byte("/$defs/")) && !bytes.HasPrefix(after, []byte("/definitions/")) {
-			return false
-		}
-		rest = after
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !onlyDefs(e) })
 	}
+	return true
 }
