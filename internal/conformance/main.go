@@ -173,15 +173,32 @@ func (s *suite) tasks(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	passed, skipped := 0, 0
-	var failed []string
 	for _, f := range found {
 		for scenario, checks := range f {
 			s.list("tasks", scenario, checks)
+		}
+	}
+	return judgeTasks(found)
+}
+
+const (
+	knownSuccesses = 44                           // of the pinned suite
+	skippedWhole   = "tasks-status-notifications" // by the suite, whatever the server does
+)
+
+// judgeTasks returns an error unless every check succeeds, and as many did as
+// are known: a suite that checks nothing proves nothing.
+func judgeTasks(found []results) error {
+	passed, skipped := 0, 0
+	bySuccess := map[string]int{}
+	var failed []string
+	for _, f := range found {
+		for scenario, checks := range f {
 			for _, c := range checks {
 				switch c.Status {
 				case "SUCCESS":
 					passed++
+					bySuccess[scenario]++
 				case "SKIPPED": // by the suite, whatever the server does
 					skipped++
 				case "INFO":
@@ -192,6 +209,14 @@ func (s *suite) tasks(ctx context.Context) error {
 		}
 	}
 	fmt.Printf("tasks extension: %d of %d checks succeed, %d skipped by the suite\n", passed, passed+len(failed), skipped)
+	for _, scenario := range tasksScenarios {
+		if bySuccess[scenario] == 0 && scenario != skippedWhole {
+			failed = append(failed, "  "+scenario+": no check succeeded")
+		}
+	}
+	if passed < knownSuccesses {
+		failed = append(failed, fmt.Sprintf("  only %d checks succeeded; %d are known to", passed, knownSuccesses))
+	}
 	if len(failed) > 0 {
 		return fmt.Errorf("tasks extension:\n%s", strings.Join(failed, "\n"))
 	}
@@ -221,6 +246,9 @@ func (s *suite) required(ctx context.Context) error {
 			return err
 		}
 		bare, ours := found[0], found[1]
+		if strings.HasPrefix(summary(bare), "0 ") {
+			return fmt.Errorf("%s: no check of the bare server succeeded: there is nothing to compare with", revision)
+		}
 		for _, scenario := range tasksScenarios { // they need the other server
 			delete(bare, scenario)
 			delete(ours, scenario)

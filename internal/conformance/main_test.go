@@ -25,3 +25,24 @@ func TestScenarioOf(t *testing.T) {
 	require.Equal(t, "tools-list", scenarioOf("server-tools-list-2026-11-30T20-36-16-521Z"))
 	require.Equal(t, "server-stateless", scenarioOf("server-server-stateless-2026-11-30T20-36-16-521Z"))
 }
+
+func TestJudgeTasks(t *testing.T) {
+	full := func() results {
+		r := results{}
+		for _, scenario := range tasksScenarios {
+			for range 5 {
+				r[scenario] = append(r[scenario], check{ID: "x", Status: "SUCCESS"})
+			}
+		}
+		r[skippedWhole] = []check{{ID: "x", Status: "SKIPPED"}}
+		return r
+	}
+	require.NoError(t, judgeTasks([]results{full()}))
+	require.ErrorContains(t, judgeTasks(nil), "only 0 checks succeeded")
+	empty := full()
+	empty[tasksScenarios[1]] = nil
+	require.ErrorContains(t, judgeTasks([]results{empty}), tasksScenarios[1]+": no check succeeded")
+	failing := full()
+	failing[tasksScenarios[0]][0].Status = "FAILURE"
+	require.ErrorContains(t, judgeTasks([]results{failing}), "FAILURE")
+}
