@@ -22,6 +22,13 @@ func (s *shape) wants() string {
 		}
 		return "one of " + list(names)
 	}
+	if s.types == 0 && len(s.branches) > 0 {
+		var each []string
+		for _, b := range s.branches {
+			each = append(each, b.wantsBranch())
+		}
+		return strings.Join(each[:min(len(each), maxListed)], " or ")
+	}
 	var names []string
 	for _, name := range []string{"string", "integer", "number", "boolean", "object", "array"} {
 		if s.types&typeNames[name] != 0 {
@@ -37,6 +44,18 @@ func (s *shape) wants() string {
 		return aOrAn(names[0])
 	}
 	return "one of " + list(names)
+}
+
+// wantsBranch is wants for a branch of a union, without its own branches: they
+// may lead back to it.
+func (s *shape) wantsBranch() string {
+	if len(s.branches) > 0 || s.items != nil {
+		return "another value"
+	}
+	if s.types == typeNull {
+		return "null"
+	}
+	return s.wants()
 }
 
 func aOrAn(noun string) string {
@@ -208,6 +227,8 @@ func (s *shape) placeholder(name string, depth int) *node {
 		return s.enum[0]
 	case flag && s.types&typeBoolean != 0:
 		return boolean(!acts)
+	case s.types == 0 && len(s.branches) > 0 && depth < 4:
+		return s.branches[0].placeholder(name, depth+1)
 	case s.types&typeString != 0 || s.types == 0:
 		return textNode("<" + name + ">")
 	case s.types&(typeInteger|typeNumber) != 0:

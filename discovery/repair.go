@@ -234,6 +234,10 @@ func (r *repairer) value(n *node, s *shape, path string, required bool) {
 		r.bounded(n, s, path)
 		return
 	}
+	if s.union && s.fitsNoBranch(n) {
+		r.fail(n, s, path)
+		return
+	}
 	if len(s.enum) == 0 && (s.types == 0 || s.types&typesOf(n) != 0) {
 		r.bounded(n, s, path) // what is left to say then, only the whole schema can
 		return

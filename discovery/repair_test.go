@@ -32,7 +32,7 @@ func TestRepairUnions(t *testing.T) {
 	t.Parallel()
 	const union = `{"type":"object","additionalProperties":false,"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"boolean"}]},"b":{"type":["string","integer"]},"c":{"oneOf":[{"type":"integer"},{"type":"null"}]},"d":{"type":["null","boolean"]}}}`
 	runRepairTests(t, []repairTest{
-		{name: "several branches are not guessed among", schema: union, given: `{"a":"5"}`, want: refusing},
+		{name: "several branches are not guessed among", schema: union, given: `{"a":"true"}`, want: refusing, says: `/a: sent the string "true", wanted an integer or a boolean. Next: correct the arguments and call do_it again, for example with {}.`},
 		{name: "text is legal beside a number", schema: union, given: `{"b":"5"}`},
 		{name: "one branch beside null", schema: union, given: `{"c":"5"}`, want: `{"c":5}`},
 		{name: "one type beside null", schema: union, given: `{"d":"False"}`, want: `{"d":false}`},

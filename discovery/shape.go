@@ -29,8 +29,9 @@ var typeNames = map[string]types{"string": typeString, "integer": typeInteger, "
 
 // A shape is what one schema says about a value, as far as repair needs it.
 type shape struct {
-	types    types // 0 is anything
-	union    bool  // several branches other than null: what is meant is not known
+	types    types    // 0 is anything
+	union    bool     // several branches other than null: what is meant is not known
+	branches []*shape // of a union by anyOf or oneOf alone
 	props    map[string]*shape
 	order    []string // of props, sorted
 	fields   map[string]field
@@ -134,6 +135,11 @@ func (b *shaper) shape(s *jsonschema.Schema, depth int) *shape {
 		t.types |= typeNames[name]
 	}
 	t.union = len(s.AnyOf) > 0 || len(s.OneOf) > 0 || len(s.AllOf) > 0 || bits(t.types&^typeNull) > 1
+	if len(s.AnyOf) > 0 && len(s.OneOf) == 0 {
+		t.branches = b.shapes(s.AnyOf, depth)
+	} else if len(s.OneOf) > 0 && len(s.AnyOf) == 0 {
+		t.branches = b.shapes(s.OneOf, depth)
+	}
 	if s.Properties != nil {
 		t.props = make(map[string]*shape, len(s.Properties))
 		for name, p := range s.Properties {
@@ -175,6 +181,19 @@ func (b *shaper) shape(s *jsonschema.Schema, depth int) *shape {
 	t.bounds = boundsOf(s)
 	t.plain = !t.constrainedBeyondTypes(s)
 	return t
+}
+
+func (b *shaper) shapes(all []*jsonschema.Schema, depth int) []*shape {
+	var out []*shape
+	for _, s := range all {
+		out = append(out, b.shape(s, depth+1))
+	}
+	return out
+}
+
+// fitsNoBranch reports whether n certainly fits none of a union's branches.
+func (s *shape) fitsNoBranch(n *node) bool {
+	return len(s.branches) > 0 && !slices.ContainsFunc(s.branches, func(b *shape) bool { return b.union || b.check(n) != invalid })
 }
 
 // constrainedBeyondTypes reports whether s uses a keyword that check does not
