@@ -137,8 +137,8 @@ func BenchmarkExactCall(b *testing.B) {
 	}
 }
 
-// BenchmarkExactLayer is what the middleware itself costs for a call that
-// needs nothing.
+// BenchmarkExactLayer is what the middleware itself costs for a call by the
+// exact name.
 func BenchmarkExactLayer(b *testing.B) {
 	tools := manyTools(29)
 	tools = append(tools, &mcp.Tool{Name: "search_papers", InputSchema: toolOf([]string{"R search_papers", "", "query* limit tags sort strict"}).InputSchema})

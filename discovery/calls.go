@@ -29,9 +29,9 @@ func (r *Resolver) fits(tool *mcp.Tool, raw json.RawMessage) bool {
 }
 
 // marked reports whether text may contain call markup: escaped or not, these
-// words are part of all of it.
+// words are part of all of it. A letter may also be written as a code.
 func marked(raw []byte) bool {
-	return bytes.Contains(raw, []byte("parameter")) || bytes.Contains(raw, []byte("invoke"))
+	return bytes.Contains(raw, []byte("parameter")) || bytes.Contains(raw, []byte("invoke")) || bytes.Contains(raw, []byte(`\u00`))
 }
 
 // arguments mends the arguments of a call to tool, or returns the answer that
@@ -53,7 +53,6 @@ func (r *Resolver) arguments(ctx context.Context, req *mcp.CallToolRequest, tool
 		}
 		out.arguments, out.changes, root = done.arguments, done.changes, done.root
 		if len(out.changes) > 0 {
-			r.counters.repaired.Add(1)
 			for _, change := range out.changes {
 				r.observer.Observe(ctx, Repaired{Tool: tool.Name, Change: change})
 			}
@@ -64,6 +63,7 @@ func (r *Resolver) arguments(ctx context.Context, req *mcp.CallToolRequest, tool
 	}
 	out.leaked = leaks(out.arguments, root)
 	if len(out.leaked) == 0 {
+		r.countRepaired(out)
 		return out, nil
 	}
 	for _, path := range out.leaked {
@@ -76,8 +76,15 @@ func (r *Resolver) arguments(ctx context.Context, req *mcp.CallToolRequest, tool
 			Next("send each argument as a value of its own")
 		return out, wire.WithMeta(f.Result(req), wire.MetaDiscovery, disclosure{Leaked: out.leaked})
 	}
+	r.countRepaired(out)
 	out.note = strings.TrimSpace(out.note + " The text of " + strings.Join(out.leaked, ", ") + " contains markup of the call itself; an argument may have been swallowed by it.")
 	return out, nil
+}
+
+func (r *Resolver) countRepaired(out readied) {
+	if len(out.changes) > 0 {
+		r.counters.repaired.Add(1)
+	}
 }
 
 // spellingOnly reports whether the changes could not have altered the meaning.

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -270,13 +271,24 @@ func segments(name string) []string {
 	return out
 }
 
+var terminalCodes = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]")
+
+// unescaped is s without the codes that colour a terminal, of which nothing
+// but "[31m" would be left otherwise.
+func unescaped(s string) string {
+	if !strings.ContainsAny(s, "\x1b\u009b") {
+		return s
+	}
+	return terminalCodes.ReplaceAllString(s, "")
+}
+
 // Quote returns name as it may be shown to a model or a person: in quotes, cut
 // to 80 characters, without control and invisible characters.
 func quote(name string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	n := 0
-	for _, r := range name {
+	for _, r := range unescaped(name) {
 		if invisible(r) || unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
 			continue
 		}

@@ -2,12 +2,14 @@ package discovery_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/steadymcp/steady/discovery"
+	"github.com/steadymcp/steady/internal/mcptest"
 	"github.com/steadymcp/steady/observe"
 )
 
@@ -60,4 +62,31 @@ func TestAnotherLayersResultIsNotChangedInPlace(t *testing.T) {
 			require.Empty(t, own.GetMeta())
 		}
 	}
+}
+
+func TestRoutedThenRefusedIsDisclosed(t *testing.T) {
+	tools := &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "delete_note", InputSchema: map[string]any{"type": "object", "required": []string{"note_id"}, "properties": map[string]any{"note_id": map[string]any{"type": "integer"}, "text": map[string]any{"type": "string"}}}}}}
+	for _, c := range []struct {
+		arguments, say string
+		strict         bool
+	}{
+		{`{}`, "note_id", false},
+		{`{"note_id":1,"text":"a\u003c/p\u0061rameter>"}`, "markup", true},
+	} {
+		res, err := chained(&discovery.Options{Strict: c.strict}, tools, &mcp.CallToolResult{}, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "DeleteNote", Arguments: []byte(c.arguments)}}, "tools/call")
+		require.NoError(t, err)
+		r := res.(*mcp.CallToolResult)
+		require.True(t, r.IsError)
+		require.Contains(t, mcptest.Text(r), c.say)
+		raw, err := json.Marshal(r.Meta["steady/discovery"])
+		require.NoError(t, err)
+		require.Contains(t, string(raw), `"resolved":"delete_note"`)
+	}
+}
+
+func TestTerminalCodesAreNotShown(t *testing.T) {
+	tools := &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "delete_note"}}}
+	res, err := chained(nil, tools, nil, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "\x1b[31mzork\x1b[0m"}}, "tools/call")
+	require.NoError(t, err)
+	require.NotContains(t, mcptest.Text(res.(*mcp.CallToolResult)), "[31m")
 }

@@ -142,7 +142,11 @@ func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method stri
 	}
 	out, refusal := r.arguments(ctx, req, tool)
 	if refusal != nil {
-		return refusal, nil
+		if d.Requested == "" {
+			return refusal, nil
+		}
+		d.Leaked = out.leaked
+		return disclose(refusal, d, d.Notice), nil
 	}
 	d.Arguments, d.Leaked = out.changes, out.leaked
 	if out.note != "" {
@@ -335,7 +339,7 @@ func firstLine(s string) string {
 // plain is s without what cannot be seen, cut to n characters.
 func plain(s string, n int) string {
 	var b strings.Builder
-	for _, c := range s {
+	for _, c := range unescaped(s) {
 		if invisible(c) || c == 0x2028 || c == 0x2029 {
 			continue
 		}

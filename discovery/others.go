@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -82,12 +83,19 @@ func (r *Resolver) readResource(ctx context.Context, next mcp.MethodHandler, met
 		}
 		cursor = page.NextCursor
 	}
-	found, step, near := r.lossless(uri, uris)
-	if found == "" || step != StepClean {
+	found := ""
+	if len(uri) <= maxName {
+		found = clean(uri)
+	}
+	if found == uri || !slices.Contains(uris, found) {
+		res, err := next(ctx, method, req)
+		if !notFound(err) {
+			return res, err // a template answers for it
+		}
+		found, _, near := r.lossless(uri, uris)
 		if found != "" {
 			near = []string{found}
 		}
-		res, err := next(ctx, method, req)
 		return res, withSuggestions(err, uri, near)
 	}
 	params := *req.Params
@@ -95,7 +103,7 @@ func (r *Resolver) readResource(ctx context.Context, next mcp.MethodHandler, met
 	changed := *req
 	changed.Params = &params
 	res, err := next(ctx, method, &changed)
-	return r.discloseOther(ctx, res, err, uri, found, step)
+	return r.discloseOther(ctx, res, err, uri, found, StepClean)
 }
 
 const (
@@ -127,13 +135,20 @@ func (r *Resolver) lossless(name string, names []string) (found string, step Ste
 	return res.Tool, res.Step, near
 }
 
+// notFound reports whether err may say that there is no such thing.
+func notFound(err error) bool {
+	var e *jsonrpc.Error
+	return errors.As(err, &e) && (e.Code == jsonrpc.CodeInvalidParams || e.Code == codeResourceNotFound)
+}
+
 // withSuggestions adds names to the server's own answer that there is no such
 // thing. Other errors stay as they are.
 func withSuggestions(err error, name string, near []string) error {
-	var e *jsonrpc.Error
-	if len(near) == 0 || !errors.As(err, &e) || e.Code != jsonrpc.CodeInvalidParams && e.Code != codeResourceNotFound {
+	if len(near) == 0 || !notFound(err) {
 		return err
 	}
+	var e *jsonrpc.Error
+	errors.As(err, &e)
 	for i := range near {
 		near[i] = plain(near[i], 200)
 	}
