@@ -88,6 +88,17 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 	}
 	r.residual(n, s, path, &unknown, failed, missing())
 	if !s.closed {
+		// What an open object has besides is named only where something is
+		// missing, which it may have been meant for.
+		lacking := missing()
+		if len(lacking) == 0 {
+			return
+		}
+		for _, k := range unknown {
+			if _, known := failed[k.name]; !known && !bookkeeping[k.folded] {
+				r.note(problem{path: pointer(path, k.name), sent: "an undeclared parameter", want: oneOf(lacking)})
+			}
+		}
 		return
 	}
 	for _, k := range unknown {

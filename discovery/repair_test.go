@@ -134,6 +134,8 @@ func TestRepairKeys(t *testing.T) {
 		{name: "an open object may have more", schema: `{"type":"object","required":["query"],"properties":{"query":{"type":"string"},"limit":{"type":"integer"}}}`, given: `{"question":"a","max":"5"}`, want: `{"query":"a","max":"5"}`},
 		{name: "two wrappers", schema: closed(str("path"), "path"), given: `{"arguments":{"params":{"path":"a"}}}`, want: `{"path":"a"}`},
 		{name: "a wrapper of JSON text", schema: closed(str("path"), "path"), given: `{"input":"{\"path\":\"a\"}"}`, want: `{"path":"a"}`},
+		{name: "undeclared keys beside what is missing", kind: "D", schema: `{"type":"object","required":["repo_path","files"],"properties":{"repo_path":{"type":"string"},"files":{"type":"array","items":{"type":"string"}}}}`, given: `{"path":"/r","paths":["a"]}`,
+			want: refusing, says: `/path: sent an undeclared parameter, wanted one of repo_path, files; /paths: sent an undeclared parameter, wanted one of repo_path, files`},
 		{name: "no wrapper", schema: closed(str("path"), "path"), given: `{"data":{"colour":"red"}}`, want: refusing, says: "/data"},
 	})
 }
