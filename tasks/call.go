@@ -36,7 +36,7 @@ func (m *Manager) surfaceOf(req *mcp.CallToolRequest) surface {
 
 // call is where every tools/call comes in.
 func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
-	if runFrom(ctx) != nil || req.Params == nil { // run by an outer middleware of ours
+	if r := runFrom(ctx); r != nil && r.m == m || req.Params == nil { // run by an outer middleware of ours
 		return next(ctx, wire.MethodCallTool, req)
 	}
 	policy, ok := m.policies[req.Params.Name]

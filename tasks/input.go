@@ -69,8 +69,8 @@ func (r *run) ask(ctx context.Context, questions map[string]json.RawMessage) (ma
 	if len(questions) == 0 {
 		return nil, stderrors.New("tasks: the tool asked for input without saying which")
 	}
-	if err := Promote(r.ctx); err != nil {
-		return nil, err
+	if r.surface == surfaceNone {
+		return nil, ErrNoTask
 	}
 	var keys map[string]string // our name -> key on the wire
 	rec, err := r.m.persist(ctx, r.id, func(rec *Record, _ time.Time) error {
@@ -94,6 +94,9 @@ func (r *run) ask(ctx context.Context, questions map[string]json.RawMessage) (ma
 		rec.Status = InputRequired
 		return nil
 	})
+	if err == nil { // only now, so that the handle shows the questions
+		err = Promote(r.ctx)
+	}
 	for err == nil {
 		if answers, ok := pick(rec.InputResponses, keys); ok {
 			return answers, nil

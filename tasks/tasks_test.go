@@ -272,8 +272,11 @@ func TestElicitation(t *testing.T) {
 			res, err := call(t.Context(), cs, "ask", nil)
 			require.NoError(t, err)
 			id := taskID(t, res)
+			require.Contains(t, mcptest.Text(res), "Which name?", "the handle comes with the question")
 			res, err = call(t.Context(), cs, "task_status", map[string]any{"task_id": id})
 			require.NoError(t, err)
+			require.Contains(t, mcptest.Text(res), "waiting for input")
+			require.NotContains(t, mcptest.Text(res), "input_required")
 			require.Contains(t, mcptest.Text(res), "Which name?")
 			res, err = call(t.Context(), cs, "task_answer", map[string]any{"task_id": id, "answers": map[string]any{
 				"input-1": map[string]any{"action": "accept", "content": map[string]any{"name": 7}}}})

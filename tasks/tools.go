@@ -263,6 +263,9 @@ func (m *Manager) describe(rec *Record) string {
 }
 
 func progressOf(rec *Record) string {
+	if rec.Status == InputRequired {
+		return strings.TrimSuffix("waiting for input. "+rec.StatusMessage, ". ")
+	}
 	return strings.TrimSuffix(cmp.Or(rec.StatusMessage, string(rec.Status)), ".")
 }
 
