@@ -165,6 +165,62 @@ func storm(t *testing.T, callers int, failures int32, managers int) {
 	})
 }
 
+// Whatever tells that the calls are one, and whether or not the result finds
+// room, the work is done once. The callers give up at random.
+func TestRetryStormByWhatTells(t *testing.T) {
+	t.Parallel()
+	byDate := By(func(in struct{ Date string }) string { return in.Date })
+	for name, c := range map[string]struct {
+		policy Policy
+		keys   int // different keys of the callers
+		size   int // of the result
+	}{
+		"by one key":                  {Policy{Window: NoWindow}, 1, 10},
+		"by arguments":                {Policy{}, 0, 10},
+		"by arguments and fresh keys": {Policy{}, 100, 10},
+		"too big, by one key":         {Policy{Window: NoWindow}, 1, 1 << 20},
+		"too big, by arguments":       {Policy{}, 0, 1 << 20},
+		"too big, by identity":        {Policy{Identity: byDate}, 100, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := New(&Options{
+					Store:         NewMemoryStore(&MemoryOptions{MaxBytes: 512 << 10}),
+					ExtensionOnly: true,
+					Owner:         func(mcp.Request) string { return "ada" },
+					Observer:      observe.Discard,
+					Policies:      map[string]Policy{"export": c.policy},
+				})
+				require.NoError(t, m.Install(mcptest.Server()))
+				var runs atomic.Int32
+				handler := m.Middleware()(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+					runs.Add(1)
+					time.Sleep(8 * time.Second)
+					return wire.NewToolText(req.(*mcp.CallToolRequest), string(make([]byte, c.size))), nil
+				})
+				var wg sync.WaitGroup
+				for i := range 200 {
+					wg.Go(func() {
+						for range 5 { // within the default window
+							ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(10*time.Second))))
+							req := stormRequest(rand.IntN(2) == 0)
+							if c.keys > 0 {
+								req.Params.Meta[metaKey] = fmt.Sprint(i % c.keys)
+							}
+							_, _ = handler(ctx, wire.MethodCallTool, req)
+							cancel()
+							time.Sleep(time.Duration(rand.Int64N(int64(time.Second))))
+						}
+					})
+				}
+				wg.Wait()
+				require.NoError(t, m.Close(t.Context()))
+				require.EqualValues(t, 1, runs.Load())
+			})
+		})
+	}
+}
+
 func TestRetryStorm(t *testing.T) {
 	t.Parallel()
 	for i := range rounds(1, 200) {
