@@ -6,11 +6,11 @@ import (
 )
 
 // Stats counts calls since the Resolver was made. Each call is counted once by
-// its name and once by its arguments.
+// its name, and at most once by its arguments.
 type Stats struct {
 	Calls     int64 // calls of tools
 	Exact     int64 // that named a tool by its very name
-	Routed    int64 // that reached a tool under another name
+	Routed    int64 // that were resolved to a tool of another name, refused ones included
 	Suggested int64 // that were answered with other names
 	Missed    int64 // that nothing was near to
 	Repaired  int64 // whose arguments were mended
