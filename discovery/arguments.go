@@ -59,5 +59,13 @@ func effects(t *mcp.Tool) (readOnly, destructive bool) {
 // refused is the answer to arguments that could not be repaired.
 func refused(tool string, c *compiled, out repaired) *errors.Failure {
 	f := errors.Invalid("%s", fmt.Sprintf("The arguments of %s do not fit its input schema: %s", quote(tool), explain(out.problems)))
-	return f.Next("%s", "correct the arguments and call "+tool+" again, for example with "+c.root.example(out.root, out.problems))
+	example := c.root.example(out.root, out.problems)
+	if !c.validates([]byte(example)) {
+		// What was sent breaks a rule that no path says: what is required alone
+		// may keep it.
+		if bare := c.root.example(nil, out.problems); c.validates([]byte(bare)) {
+			example = bare
+		}
+	}
+	return f.Next("%s", "correct the arguments and call "+tool+" again, for example with "+example)
 }
