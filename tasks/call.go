@@ -160,11 +160,14 @@ func (m *Manager) lead(ctx context.Context, r *run, rec Record, start func()) (m
 	return r.await(ctx)
 }
 
-// discard removes the record of a call that was not started. If it was joined
-// in between, it fails instead.
+// discard removes the record of a call that was not started. If somebody has
+// been given its handle in between, it fails instead.
 func (m *Manager) discard(ctx context.Context, rec Record) {
-	if m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
+	if m.withdraw(context.WithoutCancel(ctx), rec.ID) {
 		return
+	}
+	if rec.Disclosed && m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
+		return // it would have been, to this very call
 	}
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The call was not started: the server is busy."}}
 	_, err := m.persist(m.life, rec.ID, func(rec *Record, now time.Time) error {

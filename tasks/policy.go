@@ -85,6 +85,12 @@ type Policy struct {
 
 	// RunAgain says that the tool may be run again when the process that ran it
 	// was lost and nobody knows how far it came. If false, such a task fails.
+	//
+	// The second run has the arguments of the call and nothing else of its
+	// request: no token, no headers, no client. A tool that asks who calls it must
+	// not set RunAgain. It is bounded by the policy of this name in
+	// [Options.Policies]; one that is given by [Handler] is not known by then, and
+	// the defaults count.
 	RunAgain bool
 }
 

@@ -241,18 +241,21 @@ func (r *run) rounds(out outcome) outcome {
 }
 
 // withdraw removes the record if nobody has the handle.
-func (r *run) withdraw() bool {
+func (r *run) withdraw() bool { return r.m.withdraw(r.m.life, r.id) }
+
+// withdraw removes a record that nobody has the handle of. Calls that have
+// joined it start anew.
+func (m *Manager) withdraw(ctx context.Context, id string) bool {
 	for {
-		ctx := r.m.life
-		rec, err := r.m.store.Get(ctx, r.id)
+		rec, err := m.store.Get(ctx, id)
 		if err != nil || rec.Disclosed || rec.Status.Terminal() {
 			return false
 		}
-		if err = r.m.store.Delete(ctx, r.id, rec.Version); err == nil {
+		if err = m.store.Delete(ctx, id, rec.Version); err == nil {
 			return true
 		}
 		if !stderrors.Is(err, ErrConflict) {
-			r.m.observer.Observe(ctx, OperationFailed{Operation: "delete", Task: r.id, Err: err})
+			m.observer.Observe(ctx, OperationFailed{Operation: "delete", Task: id, Err: err})
 			return false
 		}
 	}
