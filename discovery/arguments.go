@@ -36,14 +36,14 @@ func Repair(tool *mcp.Tool, arguments json.RawMessage, opts *Options) (json.RawM
 
 func (o *settings) repair(tool *mcp.Tool, arguments json.RawMessage, c *compiled) repaired {
 	out, done := c.fitting(arguments)
-	readOnly, destructive := effects(tool)
+	_, destructive := effects(tool)
 	if done {
 		if destructive && len(out.problems) == 0 {
 			out.problems = c.root.overlooked(out.root)
 		}
 		return out
 	}
-	return o.newRepairer(tool.Name, readOnly, destructive).repair(out, c)
+	return o.newRepairer(tool.Name, destructive).repair(out, c)
 }
 
 // effects reads a tool's annotations, with the specification's defaults: what

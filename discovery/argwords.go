@@ -98,9 +98,9 @@ var parameterGroups = []string{
 	"arguments args params parameters kwargs",
 }
 
-// writingGroups are the names that callers exchange for one another also where
+// strictGroups are the names that callers exchange for one another also where
 // something is written: none of them selects something else.
-var writingGroups = []map[string]bool{
+var strictGroups = []map[string]bool{
 	setOf("query q question search searchquery statement sql"),
 	setOf("path filename filepath pathname file"),
 	setOf("content contents text body markdown"),

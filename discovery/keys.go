@@ -13,9 +13,9 @@ type tier struct {
 	accept func(r *repairer, sent, prop *keyName) bool
 	// sure tiers may point at any property; the others never at a credential.
 	sure bool
-	// reading tiers are for tools that only read: what a key means is likely,
+	// mild tiers are for tools that cannot destroy: what a key means is likely,
 	// but no more.
-	reading bool
+	mild bool
 }
 
 // A keyName is the name of a parameter, ready to be compared.
@@ -61,9 +61,9 @@ var tiers = []tier{
 	{kind: "alias", sure: true, accept: func(r *repairer, sent, prop *keyName) bool { return r.declared[sent.folded] == prop.name }},
 	{kind: "plural", accept: func(_ *repairer, sent, prop *keyName) bool { return slices.Equal(sent.canon, prop.canon) }},
 	{kind: "synonym", accept: func(r *repairer, sent, prop *keyName) bool {
-		return !r.readOnly && r.exchangeable(sent, prop)
+		return r.destructive && r.exchangeable(sent, prop)
 	}},
-	{kind: "synonym", reading: true, accept: func(_ *repairer, sent, prop *keyName) bool { return shareGroup(sent.groups, prop.groups) }},
+	{kind: "synonym", mild: true, accept: func(_ *repairer, sent, prop *keyName) bool { return shareGroup(sent.groups, prop.groups) }},
 	{kind: "synonym", accept: (*repairer).overlaps},
 	{kind: "synonym", accept: func(r *repairer, sent, prop *keyName) bool {
 		return r.soleID == prop.name && r.identifies(sent, prop)
@@ -72,9 +72,9 @@ var tiers = []tier{
 }
 
 // exchangeable reports whether two keys are names for one thing on a tool that
-// writes, where what is written to must not be guessed: a file is no folder.
+// may destroy, where what is written to must not be guessed: a file is no folder.
 func (r *repairer) exchangeable(sent, prop *keyName) bool {
-	for _, g := range writingGroups {
+	for _, g := range strictGroups {
 		if g[sent.folded] && g[prop.folded] {
 			return sent.folded != "file" || !r.toolWords["folder"] && !r.toolWords["directory"] && !r.toolWords["dir"]
 		}
@@ -147,11 +147,11 @@ func (r *repairer) overlaps(sent, prop *keyName) bool {
 	for _, w := range prop.canon {
 		// Words on either side are two things: user_id and address_id of
 		// delete_user_address.
-		if !slices.Contains(sent.canon, w) && (more || !r.empty(w) || !r.readOnly && attributeWords[w]) {
+		if !slices.Contains(sent.canon, w) && (more || !r.empty(w) || r.destructive && attributeWords[w]) {
 			return false
 		}
 	}
-	if !r.readOnly && more && len(attributes(sent)) > 0 && len(attributes(prop)) == 0 {
+	if r.destructive && more && len(attributes(sent)) > 0 && len(attributes(prop)) == 0 {
 		return false
 	}
 	// A lone "id" or "name" is what it is called at the end: project_id, but

@@ -45,7 +45,7 @@ func (r *repairer) keys(n *node, s *shape, path string) {
 	failed := map[string]problem{}
 	for ti := range tiers {
 		t := &tiers[ti]
-		if t.reading && !r.readOnly {
+		if t.mild && r.destructive {
 			continue
 		}
 		claims := map[string][]*keyName{} // property: keys that mean it
@@ -208,7 +208,7 @@ func (r *repairer) residual(n *node, s *shape, path string, unknown *[]*keyName,
 		return
 	}
 	k, prop := (*unknown)[0], missing[0]
-	if _, bad := failed[k.name]; bad || !r.readOnly || len(k.words) != 1 || attributesDiffer(k, r.lex.keyName(prop)) || !residualWords[k.canon[0]] || s.props[prop] == nil {
+	if _, bad := failed[k.name]; bad || r.destructive || len(k.words) != 1 || attributesDiffer(k, r.lex.keyName(prop)) || !residualWords[k.canon[0]] || s.props[prop] == nil {
 		return
 	}
 	value := n.get(k.name)

@@ -39,7 +39,6 @@ type repairer struct {
 	declared    map[string]string // folded other name: property
 	toolWords   map[string]bool
 	soleID      string // the one property that is called <noun>_id
-	readOnly    bool
 	destructive bool
 	changes     []Change
 	problems    []problem
@@ -53,8 +52,8 @@ type repaired struct {
 	problems  []problem
 }
 
-func (o *settings) newRepairer(tool string, readOnly, destructive bool) *repairer {
-	r := &repairer{lex: o.lex, readOnly: readOnly, destructive: destructive, toolWords: map[string]bool{}}
+func (o *settings) newRepairer(tool string, destructive bool) *repairer {
+	r := &repairer{lex: o.lex, destructive: destructive, toolWords: map[string]bool{}}
 	for _, w := range split(tool) {
 		r.toolWords[o.lex.canonical(w)] = true
 	}
@@ -172,7 +171,7 @@ func (r *repairer) unwrap(root *node, c *compiled) {
 		if inner.kind != 'o' {
 			return
 		}
-		trial := &repairer{lex: r.lex, declared: r.declared, toolWords: r.toolWords, readOnly: r.readOnly, destructive: r.destructive}
+		trial := &repairer{lex: r.lex, declared: r.declared, toolWords: r.toolWords, destructive: r.destructive}
 		candidate := inner.clone()
 		nested := len(candidate.members) == 1 && wrappers[fold(candidate.members[0].key)] && c.root.props[candidate.members[0].key] == nil
 		if !nested {
