@@ -80,6 +80,7 @@ func NewBudget(opts *BudgetOptions) *Budget {
 	if b.opts.Ceiling <= 0 {
 		b.opts.Ceiling = DefaultCeiling
 	}
+	b.opts.Ceiling = min(b.opts.Ceiling, math.MaxInt>>8) // sizes are multiplied
 	if b.opts.Bytes == 0 {
 		b.opts.Bytes = DefaultBytes
 	}
@@ -126,6 +127,9 @@ func (b *Budget) toolLimit(tool string) int {
 // When a typed handler's input was refused because of the limit parameter, the
 // answer says in words what the bounds are.
 //
+// Inside the middleware of another Budget it only lowers the limit, if its own
+// is lower, and leaves the work to that one.
+//
 // next is called once for the request. When a result has to be cut, or a limit
 // explained, next is also asked for tools/list, to learn the tool's schemas.
 func (b *Budget) Middleware() mcp.Middleware {
@@ -133,10 +137,15 @@ func (b *Budget) Middleware() mcp.Middleware {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch r := req.(type) {
 			case *mcp.CallToolRequest:
-				if r == nil || r.Params == nil || bounded(ctx) != nil {
+				if r == nil || r.Params == nil {
 					break
 				}
-				state := newBoundState(b.toolLimit(r.Params.Name))
+				limit := b.toolLimit(r.Params.Name)
+				if outer := bounded(ctx); outer != nil {
+					outer.lower(limit)
+					break
+				}
+				state := newBoundState(limit)
 				res, err := next(withBound(ctx, state), method, req)
 				result, ok := res.(*mcp.CallToolResult)
 				if err != nil || !ok || result == nil {
@@ -145,10 +154,15 @@ func (b *Budget) Middleware() mcp.Middleware {
 				c := callCutter{Budget: b, ctx: ctx, req: r, limit: state.limit(), list: func() []*mcp.Tool { return listTools(ctx, next, r) }}
 				return c.bound(result, state), nil
 			case *mcp.ReadResourceRequest:
-				if r == nil || r.Params == nil || bounded(ctx) != nil {
+				if r == nil || r.Params == nil {
 					break
 				}
-				state := newBoundState(b.limit(b.opts.Resources))
+				limit := b.limit(b.opts.Resources)
+				if outer := bounded(ctx); outer != nil {
+					outer.lower(limit)
+					break
+				}
+				state := newBoundState(limit)
 				res, err := next(withBound(ctx, state), method, req)
 				result, ok := res.(*mcp.ReadResourceResult)
 				if err != nil || !ok || result == nil {

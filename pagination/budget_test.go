@@ -339,3 +339,104 @@ func TestOneBudgetForMany(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestPageWithCostlyArguments: they are in the note, where a < takes six bytes,
+// and no row may be lost to them.
+func TestPageWithCostlyArguments(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{600, 1000, 3900} {
+		all := rows(1000)
+		for i := range all {
+			all[i].Name = strings.Repeat("s", 200)
+		}
+		p := Slice(func(context.Context, filter) ([]row, error) { return all, nil }, quiet(Bounds{Limit: 500, Max: 500}))
+		server := serve(&BudgetOptions{Bytes: 60_000}, &mcp.Tool{InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			in, err := ParseInput(req.Params.Arguments, Bounds{Max: 500})
+			if err != nil {
+				return nil, err
+			}
+			var q filter
+			_ = json.Unmarshal(req.Params.Arguments, &q)
+			res, _, err := p.Page(ctx, req, in, q)
+			return res, err
+		})
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if r, ok := req.(*mcp.CallToolRequest); ok { // as other clients send it
+					r.Params.Arguments = json.RawMessage(strings.ReplaceAll(string(r.Params.Arguments), `\u003c`, "<"))
+				}
+				return next(ctx, method, req)
+			}
+		})
+		cs := mcptest.Connect(t, server, "")
+		arguments := map[string]any{"status": strings.Repeat("<", length)}
+		seen := 0
+		for {
+			res := callTool(t, cs, "list", arguments)
+			require.NotContains(t, mcptest.Text(res), "This result was cut")
+			var page Page[row]
+			require.NoError(t, json.Unmarshal([]byte(marshal(t, res.StructuredContent)), &page))
+			for _, r := range page.Items {
+				seen++
+				require.Equal(t, seen, r.ID)
+			}
+			if page.NextCursor == nil {
+				break
+			}
+			arguments["cursor"] = *page.NextCursor
+		}
+		require.Equal(t, 1000, seen)
+	}
+}
+
+// TestCutPage: a page that is cut for what its handler has added says that rows
+// are missing.
+func TestCutPage(t *testing.T) {
+	t.Parallel()
+	all := rows(1000)
+	for i := range all {
+		all[i].Name = strings.Repeat("s", 200)
+	}
+	p := Slice(func(context.Context, filter) ([]row, error) { return all, nil }, quiet(Bounds{Limit: 500, Max: 500}))
+	schema, err := Extend(nil, Bounds{Limit: 500, Max: 500})
+	require.NoError(t, err)
+	for _, opts := range []*BudgetOptions{nil, spilling()} {
+		server := serve(opts, &mcp.Tool{InputSchema: schema}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			res, _, err := p.Page(ctx, req, Input{}, filter{})
+			res.Content = append(res.Content, &mcp.TextContent{Text: strings.Repeat("help ", 600)})
+			return res, err
+		})
+		text := mcptest.Text(callTool(t, mcptest.Connect(t, server, ""), "list", nil))
+		require.Regexp(t, `Its cursor continues behind all \d+ items: \d+ of them are on no page\.`, text)
+	}
+}
+
+func TestHugeCeiling(t *testing.T) {
+	t.Parallel()
+	for _, ceiling := range []int{math.MaxInt, math.MaxInt >> 3, math.MaxInt >> 10} {
+		server := serve(&BudgetOptions{Ceiling: ceiling, Bytes: NoBudget}, &mcp.Tool{InputSchema: map[string]any{"type": "object"}}, answer(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello"}}}))
+		res := callTool(t, mcptest.Connect(t, server, ""), "list", nil)
+		require.False(t, res.IsError)
+		require.Equal(t, "hello", mcptest.Text(res))
+	}
+}
+
+// TestBudgetInsideAnother: the lower of the two counts, wherever it is.
+func TestBudgetInsideAnother(t *testing.T) {
+	t.Parallel()
+	for _, limits := range [][2]int{{5000, 80_000}, {80_000, 5000}} {
+		server := mcptest.Server()
+		for _, n := range limits { // the last one added is the outer one
+			server.AddReceivingMiddleware(NewBudget(&BudgetOptions{Bytes: n, Observer: observe.Discard}).Middleware())
+		}
+		server.AddTool(&mcp.Tool{Name: "list", InputSchema: map[string]any{"type": "object"}}, answer(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("hello\n", 10_000)}}}))
+		server.AddResource(&mcp.Resource{URI: "x://y", Name: "y"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "x://y", Text: strings.Repeat("hello\n", 10_000)}}}, nil
+		})
+		cs := mcptest.Connect(t, server, "")
+		require.Less(t, jsonSize(callTool(t, cs, "list", nil)), 5000)
+		res, err := cs.ReadResource(context.Background(), &mcp.ReadResourceParams{URI: "x://y"})
+		require.NoError(t, err)
+		require.Less(t, jsonSize(res), 5000)
+	}
+}

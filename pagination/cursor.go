@@ -150,16 +150,14 @@ func (o *Options) openCursor(token, tool, caller string) (content, *rejectedCurs
 	return c, nil
 }
 
-// isPlaceholder reports whether a cursor is something that models write when
-// they mean "no cursor": short, without our prefix, and without a number that
-// could mean any page but the first. Such a call has nothing it could correct.
+// isPlaceholder reports whether a cursor, without space and quotes around it, is
+// something that models write when they mean "no cursor". Such a call has
+// nothing it could correct. Whatever could mean another page than the first, as
+// "next" or the cursor of another service, is none of these.
 func isPlaceholder(cursor string) bool {
-	if len(cursor) > 32 || strings.HasPrefix(cursor, tokenPrefix) {
-		return false
-	}
-	digits := strings.TrimFunc(cursor, func(r rune) bool { return r < '0' || r > '9' })
-	switch digits {
-	case "", "0", "1":
+	switch strings.ToLower(cursor) {
+	case "", "0", "1", "start", "first", "begin", "beginning", "initial", "none", "null", "nil", "undefined",
+		"n/a", "empty", "false", "{}", "[]", "-1", "*", "<cursor>", "page 1":
 		return true
 	}
 	return false

@@ -214,6 +214,18 @@ func TestPlaceholders(t *testing.T) {
 		require.Contains(t, note, "is no cursor of search: this is the first page.", cursor)
 		require.Equal(t, 1, strings.Count(note, `"cursor":`), "the invented cursor is not repeated")
 	}
+	// These may mean another page, and page one in their place would be read as it.
+	for _, cursor := range []string{"next", "2", "pc1", "eyJvZmZzZXQiOjEwMH0=", "MTAwMDA=", "page 2"} {
+		_, _, err := p.Page(context.Background(), request(map[string]any{"cursor": cursor}), Input{Cursor: cursor}, filter{})
+		require.ErrorContains(t, err, "was not made by search", cursor)
+	}
+	// Copied with what stood around it.
+	token := cursorOf(t, p, request(nil), filter{})
+	for _, cursor := range []string{" " + token, token + "\n", `"` + token + `"`, "`" + token + "`"} {
+		_, page, err := p.Page(context.Background(), request(nil), Input{Cursor: cursor}, filter{})
+		require.NoError(t, err, cursor)
+		require.Equal(t, 3, page.Items[0].ID)
+	}
 	// Nothing is said about no cursor at all.
 	res, _, err := p.Page(context.Background(), request(map[string]any{"cursor": ""}), Input{}, filter{})
 	require.NoError(t, err)

@@ -28,6 +28,9 @@ func (d *draft) note() string {
 		b.WriteByte('.')
 	}
 	b.WriteByte(' ')
+	if items := itemsCut(d.cuts, cut{}); items.total > 0 && d.continues() {
+		fmt.Fprintf(&b, "Its cursor continues behind all %s items: %s of them are on no page. ", grouped(items.total), grouped(items.total-items.shown))
+	}
 	if d.kept != nil {
 		b.WriteString(d.readCall(m))
 	} else {
@@ -51,17 +54,28 @@ func plural(n int, what string) string {
 	return what + "s"
 }
 
-// The names under which tools take what a call can be made smaller with.
+// The names under which tools take what a call can be made smaller with. Names
+// that often mean something else, as from, start, max and size do, are not among
+// them: the first call that the note makes up for such a tool is a wrong one.
 var (
-	limitNames  = []string{"limit", "page_size", "pageSize", "per_page", "perPage", "max_results", "maxResults", "count", "first", "top", "size", "n", "max"}
-	offsetNames = []string{"offset", "skip", "start", "start_index", "startIndex", "from"}
+	limitNames  = []string{"limit", "page_size", "pageSize", "per_page", "perPage", "max_results", "maxResults"}
+	offsetNames = []string{"offset", "skip", "start_index", "startIndex"}
 )
 
 // again says how to call the tool again for less, or for the rest.
 func (d *draft) again(m cut) string {
 	schema := schemaOf(d.called())
+	if d.continues() {
+		m = itemsCut(d.cuts, m)
+	}
 	if schema == nil || m.unit != unitItems || m.shown == 0 {
 		return "To see the rest, " + narrower(schema) + "."
+	}
+	if d.continues() {
+		if limit := integerNamed(schema, limitNames); limit != "" {
+			return fmt.Sprintf("To miss nothing, call %s again with the same arguments and %s = %d.", d.name(), limit, m.shown)
+		}
+		return "To miss nothing, " + narrower(schema) + "."
 	}
 	sent := d.arguments()
 	limit, offset := integerNamed(schema, limitNames), integerNamed(schema, offsetNames)
@@ -74,12 +88,22 @@ func (d *draft) again(m cut) string {
 		if from >= 0 && from < 1<<53 {
 			return fmt.Sprintf("For the rest, call %s again with %s = %d.", d.name(), offset, from+int64(m.shown))
 		}
-	case limit != "" && d.continues():
-		return fmt.Sprintf("Its cursor continues behind all %s, so call %s again with the same arguments and %s = %d to miss nothing.", grouped(m.total), d.name(), limit, m.shown)
 	case limit != "":
 		return fmt.Sprintf("Call %s again with %s = %d or less, or %s.", d.name(), limit, m.shown, narrower(schema))
 	}
 	return "To see the rest, " + narrower(schema) + "."
+}
+
+// itemsCut returns the cut that left out most items of the structured content,
+// or m if none did.
+func itemsCut(cuts []cut, m cut) cut {
+	most := 0
+	for _, c := range cuts {
+		if lost := c.total - c.shown; c.unit == unitItems && c.block == structuredBlock && lost > most {
+			m, most = c, lost
+		}
+	}
+	return m
 }
 
 // continues reports whether the result hands out a cursor.

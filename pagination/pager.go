@@ -158,6 +158,7 @@ type call[Q, T any] struct {
 	limit     int
 	position  string
 	first     string // a note about a first page that the caller did not ask for
+	repeat    bool   // whether the next call repeats the arguments
 }
 
 func (c *call[Q, T]) page(in Input) (Page[T], string, error) {
@@ -209,9 +210,11 @@ func (c *call[Q, T]) begin(in Input) error {
 		return err
 	}
 	if in.Cursor != "" {
-		if isPlaceholder(in.Cursor) {
-			c.first = fmt.Sprintf("%q is no cursor of %s: this is the first page.", in.Cursor, c.tool)
-		} else if r := c.follow(in.Cursor); r != nil {
+		// No cursor has space or quotes around it; models copy them along.
+		cursor := strings.Trim(in.Cursor, " \t\r\n\"'`")
+		if isPlaceholder(cursor) {
+			c.first = fmt.Sprintf("%q is no cursor of %s: this is the first page.", shorten(in.Cursor, 24), c.tool)
+		} else if r := c.follow(cursor); r != nil {
 			c.opts.Observer.Observe(c.ctx, CursorRejected{Tool: c.tool, Reason: r.why})
 			return r.failure
 		}
@@ -256,10 +259,17 @@ func (c *call[Q, T]) fit(items []T) (int, error) {
 	if b := bounded(c.ctx); b != nil {
 		room = min(room, b.limit())
 	}
+	// The arguments stand in the note, where a < takes six bytes. A page should
+	// hold more than them.
+	arguments := textCosts.cost(view(c.arguments), maxRepeated)
+	c.repeat = arguments <= min(maxRepeated, room/4)
+	if c.repeat {
+		room -= arguments
+	}
 	// The cursor stands in the structured content, in its text and in the next
-	// call; the arguments in the last.
+	// call.
 	cursor := (min(len(c.queryJSON), maxQuery) + sealSize + contentHeader + 64) * 4 / 3
-	room -= envelope + noteRoom + 3*cursor + 2*min(len(c.arguments), maxRepeated)
+	room -= envelope + noteRoom + 3*cursor + textCosts.cost(c.first, math.MaxInt-1)
 	for i, item := range items {
 		data, err := json.Marshal(item)
 		if err != nil {
@@ -273,7 +283,8 @@ func (c *call[Q, T]) fit(items []T) (int, error) {
 	return len(items), nil
 }
 
-// maxRepeated is the longest arguments that the next call repeats, in bytes.
+// maxRepeated is the longest arguments that the next call repeats, in bytes on
+// the wire.
 const maxRepeated = 4096
 
 // note is the text beside the JSON. It ends with the next call if there is one.
@@ -304,7 +315,7 @@ func (c *call[Q, T]) nextArguments(cursor string) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	s := orEmpty(string(c.arguments))
-	if len(s) <= maxRepeated && isComposite(s) && s[0] == '{' {
+	if c.repeat && isComposite(s) && s[0] == '{' {
 		for w := walk(s); w.next(); {
 			if unquote(w.key) != "cursor" {
 				b.WriteString(w.key + ":" + w.value + ",")

@@ -418,3 +418,40 @@ func TestWalkIncomplete(t *testing.T) {
 		require.ErrorIs(t, err, boom)
 	}
 }
+
+// TestUpstreamWithAnotherLimit: a page of the service that is gone on with in
+// the middle is asked for as it was, whatever limit the next call has.
+func TestUpstreamWithAnotherLimit(t *testing.T) {
+	t.Parallel()
+	all := rows(100)
+	for i := range all {
+		all[i].Name = strings.Repeat("s", 100)
+	}
+	for _, shrinks := range []bool{false, true} {
+		p := Upstream(func(_ context.Context, _ filter, cursor string, n int) ([]row, string, error) {
+			from := 0
+			_, _ = fmt.Sscan(cursor, &from)
+			if shrinks && cursor != "" {
+				n = min(n, 20)
+			}
+			to := min(from+n, len(all))
+			next := ""
+			if to < len(all) {
+				next = fmt.Sprint(to)
+			}
+			return all[from:to], next, nil
+		}, &Options{Bounds: Bounds{Limit: 50}, Bytes: 10_000, Observer: observe.Discard})
+		var got []row
+		in := Input{Limit: 50}
+		for limit := 1; ; limit = limit%7 + 1 {
+			_, page, err := p.Page(context.Background(), nil, in, filter{})
+			require.NoError(t, err)
+			got = append(got, page.Items...)
+			if page.NextCursor == nil {
+				break
+			}
+			in = Input{Limit: limit, Cursor: *page.NextCursor}
+		}
+		require.Equal(t, all, got)
+	}
+}

@@ -215,7 +215,12 @@ func TestHints(t *testing.T) {
 		{"a limit", `"page_size":{"type":"integer"}`, `{}`, ``, `Call list again with page_size = \d+ or less`},
 		{"an offset", `"offset":{"type":"integer"},"limit":{"type":"integer"}`, `{"offset":1000}`, ``, `For the rest, call list again with offset = 1\d\d\d\.$`},
 		{"an offset out of range", `"skip":{"type":"integer"}`, `{"skip":1e300}`, ``, `To see the rest, ask for less, with skip\.$`},
-		{"a cursor of its own", `"limit":{"type":"integer"},"cursor":{"type":"string"}`, `{}`, `"next_cursor":"x",`, `Its cursor continues behind all 800, so call list again with the same arguments and limit = \d+ to miss nothing\.$`},
+		{"a cursor of its own", `"limit":{"type":"integer"},"cursor":{"type":"string"}`, `{}`, `"next_cursor":"x",`, `Its cursor continues behind all 800 items: \d+ of them are on no page\. To miss nothing, call list again with the same arguments and limit = \d+\.$`},
+		{"a cursor and an offset", `"offset":{"type":"integer"}`, `{}`, `"next_cursor":"x",`, `\d+ of them are on no page\. To miss nothing, ask for less, with offset\.$`},
+		// They say what is looked for, or may.
+		{"a year", `"from":{"type":"integer"}`, `{"from":2020}`, ``, `To see the rest, ask for less, with from\.$`},
+		{"a time", `"start":{"type":"integer"}`, `{"start":1767225600}`, ``, `To see the rest, ask for less, with start\.$`},
+		{"a price", `"max":{"type":"number"}`, `{"max":99.5}`, ``, `To see the rest, ask for less, with max\.$`},
 	} {
 		tool := &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{` + tt.properties + `}}`)}
 		raw := `{` + tt.more + `"orders":` + marshal(t, someOrders(800).Orders) + `}`

@@ -157,13 +157,16 @@ func afterOffset(offset int) func(int) (string, error) {
 type upstream struct {
 	Cursor string `json:"c,omitempty"`
 	Skip   int    `json:"s,omitempty"` // rows of that page that were returned before
+	// Size is how many rows that page was asked for, so that it is the same page
+	// whatever limit the caller goes on with.
+	Size int `json:"n,omitempty"`
 }
 
 // Upstream pages over another service that hands out cursors of its own, or
 // over several, with a cursor that names a position in each. fetch returns the
 // rows at cursor, about n of them, and the cursor behind them; "" means the
-// beginning and, returned, the end. The same cursor must lead to the same rows
-// while it is in use, because a page may end in the middle of them.
+// beginning and, returned, the end. The same cursor and n must lead to the same
+// rows while they are in use, because a page may end in the middle of them.
 //
 // A service that answers with the cursor that it was asked with, or without
 // rows before the end, would be asked for ever: fetch is called at most 8 times
@@ -178,7 +181,8 @@ func Upstream[Q, T any](fetch func(ctx context.Context, q Q, cursor string, n in
 			}
 		}
 		for range attempts {
-			rows, next, err := fetch(ctx, q, at.Cursor, n)
+			size := cmp.Or(max(at.Size, 0), n)
+			rows, next, err := fetch(ctx, q, at.Cursor, size)
 			if err != nil {
 				return batch[T]{}, err
 			}
@@ -187,11 +191,15 @@ func Upstream[Q, T any](fetch func(ctx context.Context, q Q, cursor string, n in
 			}
 			skip := min(max(at.Skip, 0), len(rows))
 			if skip == len(rows) && next != "" {
-				at = upstream{Cursor: next}
+				// A service may answer with fewer rows than before.
+				at = upstream{Cursor: next, Skip: at.Skip - skip, Size: at.Size}
+				if at.Skip <= 0 {
+					at.Size = 0
+				}
 				continue
 			}
 			return batch[T]{items: rows[skip:], more: next != "", after: func(i int) (string, error) {
-				behind := upstream{Cursor: at.Cursor, Skip: skip + i + 1}
+				behind := upstream{Cursor: at.Cursor, Skip: skip + i + 1, Size: size}
 				if behind.Skip == len(rows) {
 					behind = upstream{Cursor: next}
 				}

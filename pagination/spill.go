@@ -83,8 +83,8 @@ func newSpillStore(o SpillOptions) *spillStore {
 	return &spillStore{opts: o, kept: map[string]*spilled{}, byOwner: map[string]int{}}
 }
 
-// put keeps e, whose parts nobody else may change, and gives it a handle. It
-// returns false if e is too large.
+// put keeps e, with copies of its parts, and gives it a handle. It returns
+// false if e is too large.
 func (s *spillStore) put(e *spilled) bool {
 	e.size = keptOverhead
 	for _, p := range e.parts {
@@ -92,6 +92,10 @@ func (s *spillStore) put(e *spilled) bool {
 	}
 	if e.size-keptOverhead > s.opts.PerResult || e.size > s.opts.Bytes/4 {
 		return false
+	}
+	for i, p := range e.parts {
+		// The bytes may be the handler's, or a small piece of a large text.
+		e.parts[i] = strings.Clone(p)
 	}
 	e.handle = rand.Text()
 	s.mu.Lock()
@@ -194,9 +198,6 @@ func (d *draft) keep() {
 		return
 	}
 	if d.kept == nil {
-		if d.raw != "" {
-			parts[0] = strings.Clone(d.raw) // its bytes are the handler's
-		}
 		d.kept = &spilled{owner: d.spill.opts.Principal(d.req), parts: parts}
 		if !d.spill.put(d.kept) {
 			d.kept = nil

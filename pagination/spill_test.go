@@ -1,6 +1,8 @@
 package pagination
 
 import (
+	"unsafe"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -374,4 +376,17 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, grown, 9<<20)
 	require.LessOrEqual(t, b.spill.bytes, 8<<20)
 	require.NotEmpty(t, slices.Collect(maps.Keys(b.spill.kept)))
+}
+
+// TestKeptTextIsACopy: a small piece of a large text must not hold all of it.
+func TestKeptTextIsACopy(t *testing.T) {
+	t.Parallel()
+	s := newSpillStore(SpillOptions{})
+	large := strings.Repeat("x", 1<<20)
+	e := &spilled{parts: []string{large[:10], large[10:20]}}
+	require.True(t, s.put(e))
+	for i, p := range e.parts {
+		require.Equal(t, "xxxxxxxxxx", p)
+		require.NotSame(t, unsafe.StringData(large[10*i:]), unsafe.StringData(p))
+	}
 }
