@@ -226,19 +226,6 @@ func (op *operation) place() error {
 	return nil
 }
 
-// reservedHeader reports whether a header is not for arguments to set:
-// credentials, and what the transport decides.
-func reservedHeader(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "authorization", "cookie", "host", "content-length", "content-type", "content-encoding", "transfer-encoding",
-		"connection", "keep-alive", "te", "trailer", "upgrade", "expect", "via", "forwarded", "origin", "referer",
-		"x-api-key", "api-key", "apikey", "x-auth-token", "x-real-ip", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url":
-		return true
-	}
-	return strings.HasPrefix(name, "proxy-") || strings.HasPrefix(name, "x-forwarded-") || strings.HasPrefix(name, "sec-") || strings.Contains(name, "token") || strings.Contains(name, "secret")
-}
-
 func (op *operation) checkExample() {
 	if len(op.Example) == 0 {
 		return

@@ -83,7 +83,7 @@ func Parse(document []byte, opts *Options) (*Document, error) {
 	if !strings.HasPrefix(doc.OpenAPI, "3.") {
 		return nil, fmt.Errorf("openapi: the document says version %q, not 3.0 or 3.1", doc.OpenAPI)
 	}
-	d := &Document{Server: server(doc)}
+	d := &Document{Server: server(doc.Servers)}
 	if doc.Info != nil {
 		d.Version = doc.Info.Version
 	}
@@ -99,7 +99,7 @@ func Parse(document []byte, opts *Options) (*Document, error) {
 				continue
 			}
 			id := unused(seen, identifier(op.OperationID, method, path))
-			e, err := entry(id, method, path, item, op)
+			e, err := entry(id, method, path, doc, item, op)
 			if err != nil {
 				d.Problems = append(d.Problems, catalog.Problem{ID: id, Err: err})
 				continue
@@ -110,11 +110,11 @@ func Parse(document []byte, opts *Options) (*Document, error) {
 	return d, nil
 }
 
-func server(doc *openapi3.T) string {
-	if len(doc.Servers) == 0 || doc.Servers[0] == nil {
+func server(servers openapi3.Servers) string {
+	if len(servers) == 0 || servers[0] == nil {
 		return ""
 	}
-	s := doc.Servers[0]
+	s := servers[0]
 	url := s.URL
 	for name, v := range s.Variables {
 		if v != nil {

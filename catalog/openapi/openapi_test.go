@@ -275,3 +275,51 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Credentials and what rules the transport are not for a model, and an
+// operation is not called where it is not served.
+func TestParseKeepsCredentialsFromTheModel(t *testing.T) {
+	t.Parallel()
+	d, err := Parse([]byte(`
+openapi: 3.0.3
+info: {title: t, version: "1"}
+servers: [{url: "https://api.example.com"}]
+paths:
+  /a:
+    get:
+      operationId: headers
+      parameters: [{name: X-CSRF-Token, in: header, schema: {type: string}}, {name: Origin, in: header, schema: {type: string}}, {name: X-RapidAPI-Key, in: header, required: true, schema: {type: string}}, {name: X-Pin, in: header, schema: {type: string}}, {name: api_key, in: query, schema: {type: string}}, {name: sig, in: query, schema: {type: string}}, {name: page_token, in: query, schema: {type: string}}]
+      responses: {"200": {description: ok}}
+  /b:
+    get:
+      operationId: query-key
+      parameters: [{name: api_key, in: query, required: true, schema: {type: string}}]
+      responses: {"200": {description: ok}}
+  /c:
+    post:
+      operationId: elsewhere
+      servers: [{url: "https://other.example.com"}]
+      responses: {"200": {description: ok}}
+    get:
+      operationId: here
+      servers: [{url: "https://api.example.com"}]
+      responses: {"200": {description: ok}}
+  /d:
+    servers: [{url: "https://other.example.com"}]
+    get:
+      operationId: path-elsewhere
+      responses: {"200": {description: ok}}
+components:
+  securitySchemes: {pin: {type: apiKey, in: header, name: x-pin}, sig: {type: apiKey, in: query, name: sig}}
+`), nil)
+	require.NoError(t, err)
+	require.Len(t, d.Entries, 2)
+	require.Equal(t, "headers", d.Entries[0].ID)
+	require.JSONEq(t, `{"type":"object","properties":{"page_token":{"type":"string"}}}`, string(d.Entries[0].Parameters))
+	require.Equal(t, "here", d.Entries[1].ID)
+	var problems []string
+	for _, p := range d.Problems {
+		problems = append(problems, p.ID)
+	}
+	require.ElementsMatch(t, []string{"query-key", "elsewhere", "path-elsewhere"}, problems)
+}

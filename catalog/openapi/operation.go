@@ -18,9 +18,37 @@ type form struct {
 	required   []string
 	in         map[string]catalog.Location
 	example    map[string]any
+	secured    map[string]bool // parameters that a security scheme names, as "query api_key"
 }
 
-func entry(id, method, path string, item *openapi3.PathItem, op *openapi3.Operation) (*catalog.Entry, error) {
+// secured returns the parameters that the document's security schemes are.
+func secured(doc *openapi3.T) map[string]bool {
+	out := map[string]bool{}
+	if doc.Components == nil {
+		return out
+	}
+	for _, ref := range doc.Components.SecuritySchemes {
+		if ref != nil && ref.Value != nil && ref.Value.Type == "apiKey" {
+			out[ref.Value.In+" "+strings.ToLower(ref.Value.Name)] = true
+		}
+	}
+	return out
+}
+
+// elsewhere reports whether an operation is served from another place than the
+// document says: it would be called where it is not.
+func elsewhere(doc *openapi3.T, item *openapi3.PathItem, op *openapi3.Operation) bool {
+	servers := item.Servers
+	if op.Servers != nil {
+		servers = *op.Servers
+	}
+	return len(servers) > 0 && server(servers) != server(doc.Servers)
+}
+
+func entry(id, method, path string, doc *openapi3.T, item *openapi3.PathItem, op *openapi3.Operation) (*catalog.Entry, error) {
+	if elsewhere(doc, item, op) {
+		return nil, fmt.Errorf("it has a server of its own, which is not supported")
+	}
 	e := &catalog.Entry{ID: id, Method: method, Path: path, Summary: op.Summary, Description: op.Description, Tags: op.Tags}
 	if e.Summary == "" {
 		e.Summary, e.Description = firstSentence(op.Description)
@@ -31,7 +59,7 @@ func entry(id, method, path string, item *openapi3.PathItem, op *openapi3.Operat
 	if err := extensions(e, op.Extensions); err != nil {
 		return nil, err
 	}
-	f := &form{properties: map[string]any{}, in: map[string]catalog.Location{}, example: map[string]any{}}
+	f := &form{properties: map[string]any{}, in: map[string]catalog.Location{}, example: map[string]any{}, secured: secured(doc)}
 	for _, p := range parameters(item, op) {
 		if err := f.parameter(p); err != nil {
 			return nil, err
@@ -95,14 +123,25 @@ func parameters(item *openapi3.PathItem, op *openapi3.Operation) []*openapi3.Par
 	return out
 }
 
-// ours are headers that the server sets by itself. OpenAPI says of the first
-// three that a parameter of that name is to be ignored; the others are
-// credentials.
-var ours = []string{"accept", "content-type", "authorization", "cookie", "x-api-key", "api-key", "x-auth-token"}
+// ours reports whether a parameter is for the server to set, if for anybody: a
+// credential, or what rules the transport. A header is left out, because the
+// server may add it to every request; nobody adds to a query.
+func (f *form) ours(p *openapi3.Parameter) (bool, error) {
+	switch {
+	case p.In == openapi3.ParameterInHeader && (catalog.Reserved(catalog.InHeader, p.Name) || f.secured[p.In+" "+strings.ToLower(p.Name)]):
+		return true, nil
+	case p.In == openapi3.ParameterInQuery && (catalog.Reserved(catalog.InQuery, p.Name) || f.secured[p.In+" "+strings.ToLower(p.Name)]):
+		if p.Required {
+			return true, fmt.Errorf("its credential %q goes into the query, which is not supported", p.Name)
+		}
+		return true, nil
+	}
+	return false, nil
+}
 
 func (f *form) parameter(p *openapi3.Parameter) error {
-	if p.In == openapi3.ParameterInHeader && slices.Contains(ours, strings.ToLower(p.Name)) {
-		return nil
+	if ours, err := f.ours(p); ours {
+		return err
 	}
 	s, ok := parameterSchema(p)
 	if !ok {
