@@ -19,13 +19,11 @@ type RateLimit struct {
 // nothing: RateLimit and RateLimit-Policy in the forms that the IETF draft has
 // had, RateLimit-* and X-RateLimit-*, and Retry-After.
 func readRateLimit(h http.Header, now time.Time) *RateLimit {
-	r := &RateLimit{}
-	r.readItems(h.Get("RateLimit"))
-	r.readItems(h.Get("RateLimit-Policy"))
+	r := draftRateLimit(h)
 	for _, prefix := range []string{"RateLimit-", "X-RateLimit-", "X-Rate-Limit-"} {
 		fill(&r.Limit, whole(h.Get(prefix+"Limit")))
 		fill(&r.Remaining, whole(h.Get(prefix+"Remaining")))
-		fill(&r.Reset, seconds(h.Get(prefix+"Reset"), now))
+		fill(&r.Reset, soon(seconds(h.Get(prefix+"Reset"), now)))
 	}
 	if wait := retryAfter(h, now); wait > 0 {
 		s := int64(math.Ceil(wait.Seconds()))
@@ -43,20 +41,74 @@ func fill(to **int64, v *int64) {
 	}
 }
 
-// readItems reads `limit=100, remaining=50, reset=5` and `"default";r=50;t=30`,
-// whose quota the policy `"default";q=100;w=60` has.
-func (r *RateLimit) readItems(header string) {
-	for _, item := range strings.FieldsFunc(header, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
-		name, value, _ := strings.Cut(item, "=")
-		switch strings.ToLower(name) {
-		case "limit", "q":
-			fill(&r.Limit, whole(value))
-		case "remaining", "r":
-			fill(&r.Remaining, whole(value))
-		case "reset", "t":
-			fill(&r.Reset, whole(value))
+// A policy is one of the quotas that an answer speaks of.
+type policy struct {
+	name string
+	RateLimit
+}
+
+// draftRateLimit reads RateLimit and RateLimit-Policy. Of several quotas it is
+// the tightest that matters, the one with the fewest calls left.
+func draftRateLimit(h http.Header) *RateLimit {
+	var tightest *policy
+	for _, p := range policies(h.Values("RateLimit")) {
+		if tightest == nil || p.Remaining != nil && (tightest.Remaining == nil || *p.Remaining < *tightest.Remaining) {
+			tightest = p
 		}
 	}
+	quotas := policies(h.Values("RateLimit-Policy"))
+	if tightest == nil {
+		tightest = &policy{}
+	}
+	for _, q := range quotas {
+		if q.name == tightest.name || len(quotas) == 1 {
+			fill(&tightest.Limit, q.Limit)
+		}
+	}
+	return &tightest.RateLimit
+}
+
+// policies reads `limit=100, remaining=50, reset=5`, which is one policy, and
+// `"day";r=900;t=3600, "burst";r=0;t=1`, which are two; in RateLimit-Policy, q
+// is the quota.
+func policies(headers []string) []*policy {
+	var all []*policy
+	unnamed := &policy{}
+	for _, item := range strings.Split(strings.Join(headers, ","), ",") {
+		current := unnamed
+		for i, parameter := range strings.Split(item, ";") {
+			parameter = strings.TrimSpace(parameter)
+			name, value, isPair := strings.Cut(parameter, "=")
+			if i == 0 && !isPair && parameter != "" {
+				current = &policy{name: strings.Trim(parameter, `"`)}
+				all = append(all, current)
+				continue
+			}
+			switch strings.ToLower(name) {
+			case "limit", "q":
+				fill(&current.Limit, whole(value))
+			case "remaining", "r":
+				fill(&current.Remaining, whole(value))
+			case "reset", "t":
+				fill(&current.Reset, soon(whole(value)))
+			}
+		}
+	}
+	if unnamed.RateLimit != (RateLimit{}) {
+		all = append(all, unnamed)
+	}
+	return all
+}
+
+// longestReset is the longest time until a reset that is believed, in seconds:
+// a month. What is longer is no time, or no time that anybody waits.
+const longestReset = 31 * 24 * 60 * 60
+
+func soon(s *int64) *int64 {
+	if s == nil || *s > longestReset {
+		return nil
+	}
+	return s
 }
 
 // whole reads the number at the beginning of a header's value.

@@ -30,6 +30,10 @@ func TestRateLimit(t *testing.T) {
 		{map[string]string{"Retry-After": "Mon, 30 Nov 2020 12:01:00 GMT"}, `null`},
 		{map[string]string{"X-RateLimit-Limit": "-1", "X-RateLimit-Remaining": "many", "RateLimit": ";;,=,r=", "Retry-After": "soon"}, `null`},
 		{map[string]string{"X-RateLimit-Limit": "99999999999999999999"}, `null`},
+		{map[string]string{"RateLimit": `"day";r=900;t=3600, "burst";r=0;t=1`, "RateLimit-Policy": `"day";q=1000;w=86400, "burst";q=10;w=1`}, `{"limit":10,"remaining":0,"reset":1}`},
+		{map[string]string{"RateLimit": `"burst";r=3, "day";r=2`, "RateLimit-Policy": `"burst";q=10`}, `{"limit":10,"remaining":2,"reset":null}`},
+		{map[string]string{"X-RateLimit-Reset": "9223372036854775807"}, `null`},
+		{map[string]string{"RateLimit": "limit=5, remaining=1, reset=99999999999"}, `{"limit":5,"remaining":1,"reset":null}`},
 	} {
 		h := http.Header{}
 		for k, v := range c.header {
