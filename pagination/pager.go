@@ -305,7 +305,12 @@ func (c *call[Q, T]) note(page Page[T]) string {
 	if c.opts.Aggregate != "" {
 		fmt.Fprintf(&b, "To count or add up over all of them, call %s instead of reading every page. ", c.opts.Aggregate)
 	}
-	fmt.Fprintf(&b, "For the next page, call %s with %s", c.tool, c.nextArguments(*page.NextCursor))
+	if c.repeat {
+		fmt.Fprintf(&b, "For the next page, call %s with %s", c.tool, c.nextArguments(*page.NextCursor))
+	} else {
+		// They are too long to be said once more, and the caller has them.
+		fmt.Fprintf(&b, `For the next page, call %s with the same arguments as now and "cursor":%q`, c.tool, *page.NextCursor)
+	}
 	return b.String()
 }
 
@@ -315,7 +320,7 @@ func (c *call[Q, T]) nextArguments(cursor string) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	s := orEmpty(string(c.arguments))
-	if c.repeat && isComposite(s) && s[0] == '{' {
+	if isComposite(s) && s[0] == '{' {
 		for w := walk(s); w.next(); {
 			if unquote(w.key) != "cursor" {
 				b.WriteString(w.key + ":" + w.value + ",")
