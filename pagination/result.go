@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -168,6 +169,9 @@ func (c *callCutter) explainLimit(res *mcp.CallToolResult) *mcp.CallToolResult {
 	schema := schemaOf(c.called())
 	if !ok || schema == nil {
 		return res
+	}
+	if schema.Properties["cursor"] == nil || slices.Contains(schema.Required, "limit") {
+		return res // it does not page, and the words below would not be true
 	}
 	limit := schema.Properties["limit"]
 	if limit == nil || limit.Type != "integer" || limit.Maximum == nil || *limit.Maximum < 1 || *limit.Maximum > math.MaxInt32 {
