@@ -29,7 +29,9 @@ func argumentFailure(arguments json.RawMessage, err error) *Failure {
 	if !vouched(err) {
 		return nil
 	}
-	text := err.Error()
+	// As it will be shown: taking control characters out may join the pieces of
+	// a word.
+	text := printable(err.Error())
 	switch {
 	case !strings.HasPrefix(text, argumentsPrefix):
 		return nil

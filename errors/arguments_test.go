@@ -16,6 +16,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add([]byte(`[1]`), "", "number 1 overflows")
 	f.Add([]byte(`{"n":"\ud800"}`), "n", `"x"`)
 	f.Add([]byte(``), "validating", `map[string]interface {}`)
+	f.Add([]byte(``), "", "map[string]in\x05\x05terface {}")
 	f.Fuzz(func(t *testing.T, arguments []byte, field, text string) {
 		for _, err := range []error{
 			&json.UnmarshalTypeError{Value: text, Field: field, Type: reflect.TypeFor[int8]()},
