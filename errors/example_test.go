@@ -162,3 +162,9 @@ func ExampleGo() {
 	// internal error (incident 7QKX2MZD4WNA)
 	// {"incident":"7QKX2MZD4WNA","kind":"internal"}
 }
+
+func ExampleMask() {
+	fmt.Println(errors.Mask("dial postgres://app:hunter2@db.internal:5432/orders: refused"))
+	// Output:
+	// dial postgres://***@db.internal:5432/orders: refused
+}

@@ -156,3 +156,10 @@ func privateKeys(text string, spans []span) []span {
 		spans = append(spans, span{start, start + n})
 	}
 }
+
+// Mask returns text with the credentials in it masked, as they are in every
+// text that is shown or logged: userinfo and secrets of URLs, connection strings
+// and headers, passwords and keys in settings, tokens and private keys that show
+// what they are. What it returns unchanged may still be secret in a way that
+// nothing shows.
+func Mask(text string) string { return scrub(text) }

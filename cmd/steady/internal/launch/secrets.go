@@ -1,0 +1,82 @@
+package launch
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/steadymcp/steady/errors"
+)
+
+// Secrets are texts that were given to us and must not be printed.
+type Secrets []string
+
+// mask stands where a secret stood.
+const mask = "***"
+
+// Secrets returns what the user gave to reach the server: the values of headers
+// and of the environment, and what looks like a credential in the URL or the
+// command line.
+func (t *Target) Secrets() Secrets {
+	var s Secrets
+	add := func(text string) {
+		if len(text) >= 4 { // shorter ones would mask half of every text
+			s = append(s, text)
+		}
+	}
+	for _, values := range t.Header {
+		for _, v := range values {
+			add(v)
+			if _, credential, ok := strings.Cut(v, " "); ok {
+				add(strings.TrimSpace(credential))
+			}
+		}
+	}
+	for _, e := range t.Env {
+		if _, v, ok := strings.Cut(e, "="); ok {
+			add(v)
+		}
+	}
+	if u, err := url.Parse(t.URL); err == nil {
+		if password, ok := u.User.Password(); ok {
+			add(password)
+		}
+		for key, values := range u.Query() {
+			for _, v := range values {
+				if namesSecret(key) {
+					add(v)
+				}
+			}
+		}
+	}
+	for i, arg := range t.Command {
+		name, value, joined := strings.Cut(arg, "=")
+		if !strings.HasPrefix(arg, "-") || !namesSecret(name) {
+			continue
+		}
+		if joined {
+			add(value)
+		} else if i+1 < len(t.Command) {
+			add(t.Command[i+1])
+		}
+	}
+	// Longer ones first, so that none leaves a rest.
+	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(s)
+}
+
+var secretWords = []string{"token", "secret", "password", "passwd", "apikey", "credential", "auth", "signature"}
+
+func namesSecret(name string) bool {
+	name = strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+	return name == "key" || slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// Mask returns text with our secrets masked, and whatever else looks like a
+// credential.
+func (s Secrets) Mask(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, mask)
+	}
+	return errors.Mask(text)
+}
