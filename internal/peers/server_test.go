@@ -1,0 +1,147 @@
+package peers
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is where the root module is.
+const root = "../.."
+
+// An example is a server of ours.
+type example struct {
+	name  string
+	token string // that it asks for over HTTP
+	only  string // the one transport that it is served over, "" if both
+	path  string // of the built program
+}
+
+var (
+	orders     = &example{name: "orders"}
+	papers     = &example{name: "papers", only: stdio}
+	marketdata = &example{name: "marketdata", token: "token-demo"}
+	everything = &example{name: "everything-conformance", only: http}
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "peers")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		for _, e := range []*example{orders, papers, marketdata, everything} {
+			if err := e.build(dir); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
+		return m.Run()
+	}())
+}
+
+// build builds the example in its own folder, whichever module that belongs to.
+func (e *example) build(dir string) error {
+	e.path = filepath.Join(dir, e.name)
+	if runtime.GOOS == "windows" {
+		e.path += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-o", e.path, ".")
+	cmd.Dir = filepath.Join(root, "examples", e.name)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", e.name, err, out)
+	}
+	return nil
+}
+
+// Transports.
+const (
+	stdio = "stdio"
+	http  = "http"
+)
+
+// A server is an example as a client is told of it: a command to start, or an
+// address.
+type server struct {
+	*example
+	args   []string
+	url    string // over HTTP
+	stderr log
+}
+
+// A log is what a server writes to standard error.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// headers are what a caller over HTTP sends.
+func (s *server) headers() map[string]string {
+	if s.token == "" {
+		return nil
+	}
+	return map[string]string{"Authorization": "Bearer " + s.token}
+}
+
+// overStdio is the example for clients that start it.
+func (e *example) overStdio(args ...string) *server { return &server{example: e, args: args} }
+
+var serving = regexp.MustCompile(`(?:serving|listening) (?:at |on )?(http://\S+)`)
+
+// overHTTP starts the example at a free port, until the test ends.
+func (e *example) overHTTP(t *testing.T, args ...string) *server {
+	t.Helper()
+	s := &server{example: e, args: args}
+	cmd := exec.Command(e.path, append([]string{"-http", "localhost:0"}, args...)...)
+	cmd.Stderr = &s.stderr
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	eventually(t, func() bool {
+		if m := serving.FindStringSubmatch(s.stderr.String()); m != nil {
+			s.url = m[1]
+		}
+		return s.url != ""
+	}, "%s says where it serves: %s", e.name, &s.stderr)
+	return s
+}
+
+// over starts the example for a transport.
+func (e *example) over(t *testing.T, transport string, args ...string) *server {
+	t.Helper()
+	if transport == http {
+		return e.overHTTP(t, args...)
+	}
+	return e.overStdio(args...)
+}
+
+// eventually waits for what another process does.
+func eventually(t *testing.T, condition func() bool, format string, args ...any) {
+	t.Helper()
+	require.Eventually(t, condition, 15*time.Second, 25*time.Millisecond, append([]any{format}, args...)...)
+}
