@@ -18,7 +18,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: test
-test: fmt vet cross lint unit conformance tour ## all that CI runs
+test: fmt vet cross lint api unit conformance tour ## all that CI runs
 
 .PHONY: fmt
 fmt: ## fail if gofmt would change a file, or a go.mod is not tidy
@@ -42,6 +42,15 @@ cross: ## build and vet for the systems that are not this one
 .PHONY: lint
 lint: ## staticcheck
 	$(call each,staticcheck,go run $(STATICCHECK) ./...)
+
+.PHONY: api
+api: ## fail if the exported API differs from its record in api/
+	go run ./internal/api
+
+# REASON is needed where the change breaks users; it goes to api/breaking.txt.
+.PHONY: api-update
+api-update: ## record the exported API; REASON="..." accepts what breaks users
+	go run ./internal/api -update -reason '$(subst ','\'',$(REASON))'
 
 .PHONY: unit
 unit: ## every test, with the race detector, in random order
