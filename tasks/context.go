@@ -13,6 +13,22 @@ import (
 // can do: its tool has no policy, or its caller cannot follow a task.
 var ErrNoTask = stderrors.New("tasks: this call cannot become a task")
 
+// RunOf returns the task that a handler works for and the number of its run,
+// which counts from 1, or false if it works for none. ctx is the handler's.
+//
+// A process that was thought dead, while it was only stopped, may work beside the
+// run that has replaced its own. The number tells the two apart: a handler that
+// writes where the tasks are kept can do so on condition that the task's record
+// still has this number, and what was written twice in any other place can be
+// told by it.
+func RunOf(ctx context.Context) (task string, run int64, ok bool) {
+	r := runFrom(ctx)
+	if r == nil || r.id == "" {
+		return "", 0, false
+	}
+	return r.id, r.number, true
+}
+
 // Promote gives the caller of the running tool its handle now, instead of
 // after the grace. It returns when the handle is on its way, and [ErrNoTask] if
 // the caller cannot have one; the handler may go on in either case.

@@ -437,7 +437,9 @@ func TestProcessThatDies(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, `{"rows":42}`, mcptest.Text(res))
 					require.EqualValues(t, 1, second.runs.Load())
+					require.EqualValues(t, 2, second.number.Load(), "the number of the run")
 				}
+				require.EqualValues(t, 1, first.number.Load(), "the number of the run")
 				require.Zero(t, first.running.Load(), "the old run is fenced off, if it is not gone after all")
 				require.NoError(t, m2.Close(t.Context()))
 				close(first.release)

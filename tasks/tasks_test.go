@@ -3,6 +3,8 @@ package tasks_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ type job struct {
 	runs    atomic.Int32
 	running atomic.Int32
 	most    atomic.Int32
+	number  atomic.Int64 // of the last run
 }
 
 func newJob() *job {
@@ -30,6 +33,9 @@ func newJob() *job {
 
 func (j *job) run(ctx context.Context) error {
 	j.runs.Add(1)
+	if _, number, ok := tasks.RunOf(ctx); ok {
+		j.number.Store(number)
+	}
 	now := j.running.Add(1)
 	defer j.running.Add(-1)
 	for most := j.most.Load(); now > most && !j.most.CompareAndSwap(most, now); most = j.most.Load() {
@@ -291,4 +297,27 @@ func TestElicitation(t *testing.T) {
 			require.Equal(t, "accept Ada", mcptest.Text(res))
 		})
 	}
+}
+
+func TestRunOf(t *testing.T) {
+	_, _, ok := tasks.RunOf(t.Context())
+	require.False(t, ok, "outside of a handler")
+	m := newManager(t, tasks.Options{Policies: map[string]tasks.Policy{"slow": {Grace: tasks.Eager}}})
+	server := mcptest.Server()
+	require.NoError(t, m.Install(server))
+	runs := make(chan string, 1)
+	for _, name := range []string{"quick", "slow"} {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+			id, run, ok := tasks.RunOf(ctx)
+			runs <- fmt.Sprint(id, run, ok)
+			return nil, nil, nil
+		})
+	}
+	cs := mcptest.Connect(t, server, "")
+	_, err := call(t.Context(), cs, "quick", args{})
+	require.NoError(t, err)
+	require.Equal(t, "0false", strings.ReplaceAll(<-runs, " ", ""), "no policy, no task")
+	res, err := call(t.Context(), cs, "slow", args{})
+	require.NoError(t, err)
+	require.Equal(t, taskID(t, res)+"1true", strings.ReplaceAll(<-runs, " ", ""))
 }
