@@ -47,7 +47,9 @@ type Options struct {
 	// any number of servers, and has to where a server is made for each request,
 	// since tasks outlive their request.
 	TaskManager *tasks.Manager
-	// Without names parts to leave out.
+	// Without names parts to leave out. Where that is Discovery, and its options'
+	// Aliases has a Middleware (as a registry has), that stands in its place, so
+	// that former names and hidden tools are dealt with before the other parts.
 	Without []Part
 	// Observer receives the events of every part whose own options name no
 	// observer. If nil, slog.Default logs them.
@@ -115,6 +117,8 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 		d.Observer = first(d.Observer, o.Observer)
 		s.Discovery = discovery.New(&d)
 		add(Discovery, s.Discovery.Middleware())
+	} else if names, ok := valueOf(o.Discovery).Aliases.(interface{ Middleware() mcp.Middleware }); ok {
+		stack = append(stack, names.Middleware())
 	}
 	if with(Limits) {
 		l := valueOf(o.Limits)

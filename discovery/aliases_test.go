@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"testing"
@@ -53,12 +54,23 @@ func TestDeclaredAliases(t *testing.T) {
 	require.True(t, call("ghost", nil).IsError)
 }
 
-// answering are aliases of a middleware further inside that answers them itself.
+// answering are aliases that translate calls by one of their names themselves.
 type answering struct{ declared }
 
 func (answering) AnswersAlias(name string) bool { return name == "zap_note" }
 
-func TestAliasAnsweredInside(t *testing.T) {
+func (answering) AnswerAlias(ctx context.Context, method string, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	params := *req.Params
+	params.Name = "delete_note"
+	params.Arguments = bytes.Replace(params.Arguments, []byte(`"oldID"`), []byte(`"note_id"`), 1)
+	res, err := next(ctx, method, &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &params})
+	if r, ok := res.(*mcp.CallToolResult); ok {
+		r.Content = append(r.Content, &mcp.TextContent{Text: "translated from " + req.Params.Name})
+	}
+	return res, err
+}
+
+func TestAliasThatIsTranslated(t *testing.T) {
 	t.Parallel()
 	s := mcptest.Server()
 	var got []string
@@ -79,14 +91,20 @@ func TestAliasAnsweredInside(t *testing.T) {
 	c := mcptest.Connect(t, s, "")
 	for _, name := range []string{"zap_note", "mcp__notes__zapNote"} {
 		got = nil
-		// Nothing is missing by the old name, and nothing is repaired.
-		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"noteId": "1"}})
+		// What is translated is repaired like any other call of the tool.
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"oldID": "1"}})
 		require.NoError(t, err)
 		require.False(t, res.IsError, mcptest.Text(res))
-		require.Equal(t, []string{`zap_note {"noteId":"1"}`}, got)
+		require.Equal(t, []string{`delete_note {"note_id":1}`}, got, "further inside there is only the tool's own name")
+		require.Contains(t, mcptest.Text(res), "translated from zap_note")
 	}
 	got = nil
-	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "look_around", Arguments: map[string]any{"note_id": 1}})
+	res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "zap_note", Arguments: map[string]any{}})
+	require.NoError(t, err)
+	require.True(t, res.IsError, "a required argument is missing")
+	require.Empty(t, got)
+
+	_, err = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "look_around", Arguments: map[string]any{"note_id": 1}})
 	require.NoError(t, err)
 	require.Equal(t, []string{`search_papers {"note_id":1}`}, got, "other aliases are resolved here")
 }

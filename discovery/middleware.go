@@ -74,10 +74,14 @@ func (r *Resolver) Middleware() mcp.Middleware {
 	}
 }
 
-// An aliasAnswerer is an [Aliases] that stands further inside and answers
-// calls by some of its names itself: such a call goes on by that name, with
-// its arguments as they were sent.
-type aliasAnswerer interface{ AnswersAlias(name string) bool }
+// An aliasAnswerer is an [Aliases] that translates calls by some of its names
+// itself, name and arguments, and says so in the result. It gets such a call by
+// that name, with its arguments as they were sent, and calls next with one of
+// the tool, so that only the tool's own name goes further inside.
+type aliasAnswerer interface {
+	AnswersAlias(name string) bool
+	AnswerAlias(ctx context.Context, method string, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error)
+}
 
 // disclosure is what _meta says about a call.
 type disclosure struct {
@@ -127,7 +131,7 @@ func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method stri
 			params.Name = res.Alias
 			changed := *req
 			changed.Params = &params
-			return next(ctx, method, &changed)
+			return a.AnswerAlias(ctx, method, &changed, r.known(next, tools, find(tools, res.Tool)))
 		}
 		tool = find(tools, res.Tool)
 		r.counters.routed.Add(1)
@@ -165,6 +169,20 @@ func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method stri
 		return result, err
 	}
 	return disclose(result, d, note), nil
+}
+
+// known runs a call of a tool that is found already.
+func (r *Resolver) known(next mcp.MethodHandler, tools []*mcp.Tool, tool *mcp.Tool) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		call, ok := req.(*mcp.CallToolRequest)
+		if !ok || call == nil || call.Params == nil || call.Params.Name != tool.Name {
+			return next(ctx, method, req)
+		}
+		if r.fits(tool, call.Params.Arguments) {
+			return next(withRepaired(ctx, call.Params.Arguments), method, call)
+		}
+		return r.mend(ctx, next, method, call, tools, tool)
+	}
 }
 
 // find returns the tool of that name; the resolver's index may hold another

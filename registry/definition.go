@@ -208,17 +208,9 @@ func (d *definition) checkExamples() error {
 	if len(d.examples) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(d.source.InputSchema)
+	resolved, err := d.inputSchema()
 	if err != nil {
 		return err
-	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(data, &schema); err != nil {
-		return fmt.Errorf("the input schema cannot be read: %w", err)
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return fmt.Errorf("the input schema cannot be resolved: %w", err)
 	}
 	for i, e := range d.examples {
 		var args map[string]any
@@ -230,6 +222,31 @@ func (d *definition) checkExamples() error {
 		}
 	}
 	return nil
+}
+
+// inputSchema returns what the server validates arguments with, without some
+// keywords of its root.
+func (d *definition) inputSchema(without ...string) (*jsonschema.Resolved, error) {
+	data, err := json.Marshal(d.source.InputSchema)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parseDocument(data)
+	if err != nil {
+		return nil, fmt.Errorf("the input schema cannot be read: %w", err)
+	}
+	for _, k := range without {
+		doc.remove(k)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(doc.bytes(), &schema); err != nil {
+		return nil, fmt.Errorf("the input schema cannot be read: %w", err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("the input schema cannot be resolved: %w", err)
+	}
+	return resolved, nil
 }
 
 // allNames returns the tool's name and then every other name.

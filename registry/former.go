@@ -52,17 +52,48 @@ func newFormerName(d *definition, r *Rename) (*otherName, error) {
 		return nil, err
 	}
 	o.properties = properties
+	if err := d.checkChanges(r, properties); err != nil {
+		return nil, fmt.Errorf("former name %q: %w", r.Name, err)
+	}
+	return o, nil
+}
+
+// checkChanges says what is wrong with the changes of a former name's arguments.
+func (d *definition) checkChanges(r *Rename, properties map[string]bool) error {
+	from, to := map[string]bool{}, map[string]bool{}
 	for _, a := range r.Arguments {
-		if !properties[a[1]] {
-			return nil, fmt.Errorf("former name %q: %q is no parameter of the tool", r.Name, a[1])
+		switch {
+		case !properties[a[1]]:
+			return fmt.Errorf("%q is no parameter of the tool", a[1])
+		case from[a[0]]:
+			return fmt.Errorf("the argument %q is renamed twice", a[0])
+		case to[a[1]]:
+			return fmt.Errorf("two arguments are renamed to %q", a[1])
 		}
+		from[a[0]], to[a[1]] = true, true
+	}
+	if len(r.Constants) == 0 {
+		return nil
+	}
+	// What a call must have besides is not this check's.
+	schema, err := d.inputSchema("required", "anyOf", "oneOf", "allOf", "not", "if", "then", "else",
+		"dependentRequired", "dependentSchemas", "minProperties", "propertyNames")
+	if err != nil {
+		return err
 	}
 	for _, c := range r.Constants {
 		if !properties[c.Name] {
-			return nil, fmt.Errorf("former name %q: %q is no parameter of the tool", r.Name, c.Name)
+			return fmt.Errorf("%q is no parameter of the tool", c.Name)
+		}
+		var value any
+		if err := json.Unmarshal(c.Value, &value); err != nil {
+			return fmt.Errorf("the value of %q cannot be read: %w", c.Name, err)
+		}
+		if err := schema.Validate(map[string]any{c.Name: value}); err != nil {
+			return fmt.Errorf("%s is no value of %q: %w", c.Value, c.Name, err)
 		}
 	}
-	return o, nil
+	return nil
 }
 
 func (o *otherName) gone() bool { return !o.ends.IsZero() && !time.Now().Before(o.ends) }
@@ -79,12 +110,26 @@ func (r *Registry) ResolveAlias(name string) (tool, notice string, ok bool) {
 	return o.def.name, o.notice, true
 }
 
-// AnswersAlias reports whether calls by name should reach the registry as they
-// were sent. That is so for former names: only the registry knows their old
-// arguments, counts them, and says goodbye after their sunset.
+// AnswersAlias reports whether calls by name are the registry's to translate,
+// with [Registry.AnswerAlias]. That is so for former names: only the registry
+// knows their old arguments, counts them, and says goodbye after their sunset.
 func (r *Registry) AnswersAlias(name string) bool {
 	o := r.current().others[name]
 	return o != nil && o.rename != nil
+}
+
+// AnswerAlias answers a call by another name: it calls next, at most once, with
+// the present name and the present arguments, and says in the result what the
+// call was translated from. Whatever next leads to (limits, tasks) sees the
+// present name only. A name that is no other name, or that this caller must not
+// know, is answered as unknown.
+func (r *Registry) AnswerAlias(ctx context.Context, method string, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	st := r.current()
+	o := st.others[req.Params.Name]
+	if o == nil || r.hidden(ctx, st, req, o.def) {
+		return nil, unknownTool(req.Params.Name)
+	}
+	return r.callOther(ctx, next, method, req, o)
 }
 
 // ArgumentAliases returns the other names of a tool's parameters, each with the
@@ -183,21 +228,26 @@ func (r *Rename) apply(args json.RawMessage) json.RawMessage {
 	if !ok {
 		return args
 	}
-	have := func(name string) bool {
-		return slices.ContainsFunc(members, func(m rawMember) bool { return m.name == name })
-	}
+	now := make(map[string]string, len(r.Arguments))
 	for _, a := range r.Arguments {
-		if have(a[1]) {
-			continue // if both were sent, the tool says that the former one is unknown
+		now[a[0]] = a[1]
+	}
+	// All are renamed at once, so that two may change places. What was sent by
+	// the present name stays, unless it is a former name itself: if an argument
+	// is there by both names, the tool says that the former one is unknown.
+	have := make(map[string]bool, len(members))
+	for _, m := range members {
+		if now[m.name] == "" {
+			have[m.name] = true
 		}
-		for i := range members {
-			if members[i].name == a[0] {
-				members[i].name = a[1]
-			}
+	}
+	for i := range members {
+		if name := now[members[i].name]; name != "" && !have[name] {
+			members[i].name = name
 		}
 	}
 	for _, c := range r.Constants {
-		if !have(c.Name) {
+		if !slices.ContainsFunc(members, func(m rawMember) bool { return m.name == c.Name }) {
 			members = append(members, rawMember{c.Name, c.Value})
 		}
 	}

@@ -103,6 +103,52 @@ func TestArgumentsOfFormerNames(t *testing.T) {
 	}
 }
 
+// Arguments may change places, or hand a name on.
+func TestArgumentsAreRenamedAtOnce(t *testing.T) {
+	t.Parallel()
+	server := mcptest.Server()
+	r := registry.New(server, quiet())
+	require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{},"b":{},"c":{}}}`)}, raw,
+		registry.Renamed("swap", "", registry.RenamedArgument("a", "b"), registry.RenamedArgument("b", "a")),
+		registry.Renamed("chain", "", registry.RenamedArgument("a", "b"), registry.RenamedArgument("b", "c"), registry.AddedArgument("a", 0))))
+	cs := mcptest.Connect(t, server, "")
+	for _, c := range []struct{ name, args, want string }{
+		{"swap", `{"a":1,"b":2}`, `{"b":1,"a":2}`},
+		{"swap", `{"a":1}`, `{"b":1}`},
+		{"swap", `{"b":1}`, `{"a":1}`},
+		{"chain", `{"a":1,"b":2}`, `{"b":1,"c":2,"a":0}`},
+		{"chain", `{"a":1}`, `{"b":1,"a":0}`},
+		{"chain", `{"b":1,"c":2}`, `{"b":1,"c":2,"a":0}`},
+	} {
+		res, err := call(t, cs, c.name, c.args)
+		require.NoError(t, err)
+		require.Equal(t, c.want, res.Content[0].(*mcp.TextContent).Text, "%s %s", c.name, c.args)
+	}
+}
+
+func TestRenamesThatCannotWork(t *testing.T) {
+	t.Parallel()
+	tool := &mcp.Tool{Name: "f", InputSchema: json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/A"},"b":{"enum":["x"]}},"$defs":{"A":{"type":"string"}}}`)}
+	for _, c := range []struct {
+		changes []registry.ArgumentChange
+		want    string
+	}{
+		{[]registry.ArgumentChange{registry.RenamedArgument("x", "a"), registry.RenamedArgument("y", "a")}, `two arguments are renamed to "a"`},
+		{[]registry.ArgumentChange{registry.RenamedArgument("x", "a"), registry.RenamedArgument("x", "b")}, `the argument "x" is renamed twice`},
+		{[]registry.ArgumentChange{registry.AddedArgument("a", 5)}, `5 is no value of "a"`},
+		{[]registry.ArgumentChange{registry.AddedArgument("b", "y")}, `"y" is no value of "b"`},
+		{[]registry.ArgumentChange{registry.AddedArgument("z", "y")}, `"z" is no parameter`},
+		{[]registry.ArgumentChange{registry.AddedArgument("a", "y"), registry.AddedArgument("b", "x")}, ""},
+	} {
+		err := registry.AddRaw(registry.New(nil, quiet()), tool, raw, registry.Renamed("g", "", c.changes...))
+		if c.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
 // FuzzFormerArguments sends arbitrary arguments to a former name.
 func FuzzFormerArguments(f *testing.F) {
 	server := mcptest.Server()

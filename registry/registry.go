@@ -47,9 +47,11 @@ import (
 
 // Options configures a [Registry]. The zero value is ready to use.
 type Options struct {
-	// SortByName lists tools by name. If false, they are listed in the order
-	// of registration, followed by those that were added to the server by
-	// other means, in the order of the SDK.
+	// SortByName lists tools by name. If false, those that were added to the
+	// server by other means come first, in the order of the SDK, and then the
+	// registry's, in the order of registration: a tool that is registered last
+	// is the last of the list and shifts no other, which leaves prompts that
+	// are cached by their beginning as they are.
 	SortByName bool
 	// SpecNames accepts every name that the specification accepts: up to 128
 	// bytes, with dots. If false, a name has at most 64 letters, digits,

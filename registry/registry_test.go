@@ -68,7 +68,7 @@ func TestOrder(t *testing.T) {
 				addRaw(t, tools, "zebra", "ant", "mule")
 				server.AddTool(&mcp.Tool{Name: "b_other", InputSchema: json.RawMessage(`{"type":"object"}`)}, raw)
 				cs := mcptest.Connect(t, server, revision)
-				require.Equal(t, []string{"zebra", "ant", "mule", "b_other", "y_other"}, listed(t, cs))
+				require.Equal(t, []string{"b_other", "y_other", "zebra", "ant", "mule"}, listed(t, cs))
 
 				sorted := registry.New(mcptest.Server(), &registry.Options{SortByName: true, Observer: observe.Discard})
 				addRaw(t, sorted, "zebra", "ant", "mule")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -65,9 +66,7 @@ func (r *Registry) call(ctx context.Context, next mcp.MethodHandler, method stri
 		return r.callOther(ctx, next, method, req, o)
 	}
 	if st.readOnly || r.opts.VisibleTo != nil {
-		listed, err := everyTool(ctx, next, &mcp.ListToolsRequest{
-			Session: req.Session, Extra: req.Extra, Params: &mcp.ListToolsParams{Meta: req.Params.Meta},
-		})
+		listed, err := everyTool(ctx, next, listFor(req))
 		if err != nil {
 			return nil, err
 		}
@@ -77,6 +76,62 @@ func (r *Registry) call(ctx context.Context, next mcp.MethodHandler, method stri
 		}
 	}
 	return next(ctx, method, req)
+}
+
+// Middleware returns receiving middleware that does further outside what the
+// registry's own does innermost: it answers calls of what this caller must not
+// see, and of what does not exist, as the SDK answers the latter, and turns
+// calls by other names into calls of the tool itself. It may be called many
+// times, and the registry must be installed on the server as well.
+//
+// It is for servers without package discovery, which does the same: put it
+// outside of whatever keys on a tool's name (limits, tasks). Without either,
+// such a layer takes a former name for another tool, and a hidden tool for
+// one that is there.
+//
+// It asks the rest of the chain for tools/list when a tool is called that is
+// not the registry's. It calls next with tools/call at most once.
+func (r *Registry) Middleware() mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if call, ok := req.(*mcp.CallToolRequest); ok && call != nil && call.Params != nil {
+				return r.callEarly(ctx, next, method, call)
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+func (r *Registry) callEarly(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.CallToolRequest) (mcp.Result, error) {
+	st := r.current()
+	name := req.Params.Name
+	if d := st.byName[name]; d != nil {
+		if r.hidden(ctx, st, req, d) {
+			return nil, unknownTool(name)
+		}
+		return next(ctx, method, req)
+	}
+	if st.others[name] != nil {
+		return r.AnswerAlias(ctx, method, req, next)
+	}
+	listed, err := everyTool(ctx, next, listFor(req))
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(listed.tools, func(t *mcp.Tool) bool { return t.Name == name }) {
+		return nil, unknownTool(name)
+	}
+	return next(ctx, method, req)
+}
+
+// listFor asks for the tools that the caller of req may see.
+func listFor(req *mcp.CallToolRequest) *mcp.ListToolsRequest {
+	meta := req.Params.Meta
+	if _, ok := meta["progressToken"]; ok { // the call's, not the listing's
+		meta = maps.Clone(meta)
+		delete(meta, "progressToken")
+	}
+	return &mcp.ListToolsRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.ListToolsParams{Meta: meta}}
 }
 
 func (r *Registry) hidden(ctx context.Context, st *state, req mcp.Request, d *definition) bool {
@@ -206,13 +261,13 @@ func (in *installation) arrange(ctx context.Context, st *state, req *mcp.ListToo
 			others = append(others, entry{in.advertised(t, nil), -1})
 		}
 	}
-	entries := make([]entry, 0, len(tools))
+	// What is registered stands at the end, where one more shifts nothing.
+	entries := slices.Grow(others, len(tools)-len(others))
 	for i, t := range placed {
 		if t != nil {
 			entries = append(entries, entry{t, st.order[i].seq})
 		}
 	}
-	entries = append(entries, others...)
 	if r.opts.SortByName {
 		slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.tool.Name, b.tool.Name) })
 	}
@@ -295,7 +350,7 @@ func (p position) resume(entries []entry, byName bool) int {
 	case byName:
 		after = func(e entry) bool { return e.tool.Name > p.name }
 	case p.seq >= 0:
-		after = func(e entry) bool { return e.seq > p.seq || e.seq < 0 }
+		after = func(e entry) bool { return e.seq > p.seq }
 	default:
 		return min(p.index, len(entries))
 	}

@@ -57,7 +57,7 @@ func TestReadOnlyMode(t *testing.T) {
 		server.AddTool(foreign("other_look", true), raw)
 		server.AddTool(foreign("other_change", false), raw)
 		cs := mcptest.Connect(t, server, revision)
-		require.Equal(t, []string{"look", "other_look"}, listed(t, cs))
+		require.Equal(t, []string{"other_look", "look"}, listed(t, cs))
 		for _, hidden := range []string{"change", "alter", "other_change", "nothing"} {
 			requireUnknown(t, cs, hidden)
 		}
@@ -66,7 +66,7 @@ func TestReadOnlyMode(t *testing.T) {
 			require.NoError(t, err)
 		}
 		r.SetReadOnly(false)
-		require.Equal(t, []string{"look", "change", "other_change", "other_look"}, listed(t, cs))
+		require.Equal(t, []string{"other_change", "other_look", "look", "change"}, listed(t, cs))
 		_, err := call(t, cs, "alter", `{}`)
 		require.NoError(t, err)
 	}
@@ -138,7 +138,7 @@ func TestVisibility(t *testing.T) {
 			}
 		})
 		cs := mcptest.Connect(t, server, revision)
-		require.Equal(t, []string{"look", "ask", "foreign"}, listed(t, cs))
+		require.Equal(t, []string{"foreign", "look", "ask"}, listed(t, cs))
 		for _, hidden := range []string{"refund", "pay_back", "secret", "foreign_secret"} {
 			requireUnknown(t, cs, hidden)
 		}
@@ -147,7 +147,7 @@ func TestVisibility(t *testing.T) {
 		require.Equal(t, "private", list.CacheScope, "another caller must not be served this list")
 
 		caller = "staff"
-		require.Equal(t, []string{"look", "refund", "ask", "foreign"}, listed(t, cs))
+		require.Equal(t, []string{"foreign", "look", "refund", "ask"}, listed(t, cs))
 		_, err = call(t, cs, "pay_back", `{}`)
 		require.NoError(t, err)
 		_, err = call(t, cs, "foreign", `{}`)
@@ -214,9 +214,9 @@ func TestOtherMeans(t *testing.T) {
 		l, err := registry.ListingOf(t.Context(), server)
 		require.NoError(t, err)
 		require.Len(t, l.Tools, 3)
-		require.JSONEq(t, `{"name":"b","inputSchema":{"type":"object","properties":{}}}`, string(l.Tools[0]))
-		require.JSONEq(t, `{"name":"a","description":"replaced","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}}`, string(l.Tools[1]))
-		require.JSONEq(t, `{"name":"z","inputSchema":{"type":"object","properties":{}}}`, string(l.Tools[2]))
+		require.JSONEq(t, `{"name":"z","inputSchema":{"type":"object","properties":{}}}`, string(l.Tools[0]))
+		require.JSONEq(t, `{"name":"b","inputSchema":{"type":"object","properties":{}}}`, string(l.Tools[1]))
+		require.JSONEq(t, `{"name":"a","description":"replaced","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}}`, string(l.Tools[2]))
 	}
 
 	verbatim := mcptest.Server()

@@ -197,7 +197,7 @@ func TestToolDescriptions(t *testing.T) {
 			require.NotEmpty(t, p.(map[string]any)["description"], "%s.%s", tool.Name, name)
 		}
 	}
-	require.Equal(t, slices.Concat(own, []string{"add_note"}, installed), names, "in the order of the source")
+	require.Equal(t, slices.Concat(installed, own, []string{"add_note"}), names, "in the order of the source")
 }
 
 func TestNote(t *testing.T) {

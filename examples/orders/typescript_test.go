@@ -104,7 +104,7 @@ func runClient(t *testing.T, dir string, args ...string) (report clientReport) {
 func checkClient(t *testing.T, got clientReport, task bool) {
 	t.Helper()
 	require.Empty(t, got.Noise, "what the client could not read")
-	require.Equal(t, slices.Concat(own, installed), got.Tools)
+	require.Equal(t, slices.Concat(installed, own), got.Tools)
 	called := map[string]bool{}
 	for label, call := range got.Calls {
 		name, refused := strings.CutSuffix(label, " refused")
