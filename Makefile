@@ -18,7 +18,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: test
-test: fmt vet cross lint api unit conformance tour ## all that CI runs
+test: fmt vet cross lint api unit matrix conformance tour ## all that CI runs
 
 .PHONY: fmt
 fmt: ## fail if gofmt would change a file, or a go.mod is not tidy
@@ -55,6 +55,10 @@ api-update: ## record the exported API; REASON="..." accepts what breaks users
 .PHONY: unit
 unit: ## every test, with the race detector, in random order
 	$(call each,go test -race,go test -race -shuffle=on -timeout=15m ./...)
+
+.PHONY: matrix
+matrix: ## the oldest Go and the oldest SDK that are supported
+	go run ./internal/matrix
 
 # $(1) is what each target gets: a time, or a number of inputs. A time now and
 # then ends in "context deadline exceeded" with nothing found, which is the go

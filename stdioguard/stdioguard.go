@@ -21,8 +21,9 @@ const NoWait = time.Duration(-1)
 
 // What a bound is if [Options] says nothing.
 const (
-	// DefaultMaxLine is the SDK's own limit, 16 MiB.
-	DefaultMaxLine = mcp.DefaultMaxLineLength
+	// DefaultMaxLine is the SDK's own limit, 16 MiB, which has a name there only
+	// from v1.8.0 on.
+	DefaultMaxLine = 16 << 20
 	// DefaultMaxMessage is under the smallest limit of the common clients. The
 	// TypeScript SDK ends the session when 10 MiB are in its buffer, and up to
 	// 64 KiB of those may belong to the next message.
