@@ -52,8 +52,16 @@ api: ## fail if the exported API differs from its record in api/
 api-update: ## record the exported API; REASON="..." accepts what breaks users
 	go run ./internal/api -update -reason '$(subst ','\'',$(REASON))'
 
+# Clients, a conformance suite and a Node that are not ours, once for whatever
+# needs them. Scripts of packages are not run.
+NPM := internal/npm
+.PHONY: npm
+npm: $(NPM)/node_modules/.package-lock.json ## install what internal/npm pins, unless it is there
+$(NPM)/node_modules/.package-lock.json: $(NPM)/package-lock.json
+	npm ci --prefix $(NPM) --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
+
 .PHONY: unit
-unit: ## every test, with the race detector, in random order
+unit: npm ## every test, with the race detector, in random order
 	$(call each,go test -race,go test -race -shuffle=on -timeout=15m ./...)
 
 .PHONY: matrix
@@ -90,8 +98,12 @@ eval-search: ## measure the search of package catalog: SPLIT=<folder of question
 eval-discovery: ## measure names and arguments on the cases in SPLIT; predictions go to OUT
 	go run ./internal/eval/discovery -split $(SPLIT) -out $(OUT)
 
+.PHONY: peers
+peers: npm ## the examples, with clients that are not ours
+	cd internal/peers && go test -race -shuffle=on ./...
+
 .PHONY: conformance
-conformance: ## the official conformance suite: the tasks extension, and nothing worse than the bare SDK
+conformance: npm ## the official conformance suite: the tasks extension, and nothing worse than the bare SDK
 	go run ./internal/conformance
 
 .PHONY: tour

@@ -13,7 +13,8 @@ type Late struct {
 	Unread int64
 	// Written is how many bytes the process had written before, to any
 	// descriptor. If some of them went to standard output, the client has
-	// them.
+	// them. A single byte is not counted: clients on Node write it before the
+	// program begins.
 	Written int64
 }
 

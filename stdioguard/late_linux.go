@@ -8,6 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// spawned is what whoever starts a process may have written in its name before
+// the program began: libuv, and with it every client on Node, writes one byte to
+// a pipe of its own between fork and exec, which the process is charged for.
+const spawned = 1
+
 // printedBefore returns how many bytes wait unread in fd, if it is a pipe or a
 // socket, and how many the process has written so far, to any descriptor.
 // Zero where it cannot be known.
@@ -34,7 +39,9 @@ func printedBefore(fd int) (unread, written int64) {
 	}
 	for line := range bytes.Lines(accounting) {
 		if n, ok := bytes.CutPrefix(line, []byte("wchar: ")); ok {
-			written, _ = strconv.ParseInt(string(bytes.TrimSpace(n)), 10, 64)
+			if written, _ = strconv.ParseInt(string(bytes.TrimSpace(n)), 10, 64); written <= spawned {
+				written = 0
+			}
 		}
 	}
 	return unread, written

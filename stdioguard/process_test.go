@@ -189,6 +189,15 @@ func TestLate(t *testing.T) {
 		p.finish()
 		require.NotContains(t, p.reported(), "stdioguard.late")
 	})
+	t.Run("a client on Node has written before the program began", func(t *testing.T) {
+		t.Parallel()
+		cmd := helperCommand(t, helper{Report: true})
+		cmd.Args = append([]string{"sh", "-c", `printf x >/dev/null; exec "$0"`, cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = "/bin/sh"
+		p := start(t, cmd, nil)
+		p.finish()
+		require.NotContains(t, p.reported(), "stdioguard.late")
+	})
 }
 
 func TestClaimTwiceAndRestore(t *testing.T) {

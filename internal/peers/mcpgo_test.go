@@ -68,6 +68,9 @@ func (c mcpGo) callTool(ctx context.Context, name string, args arguments) (answe
 	if err != nil {
 		return answer{}, err
 	}
+	if c.ProtocolVersion() == stateless && result.ResultType != mcp.ResultTypeComplete {
+		return answer{}, fmt.Errorf("a result of type %q", result.ResultType)
+	}
 	a := answer{IsError: result.IsError, Structured: json.RawMessage("null")}
 	if result.RawStructuredContent != nil {
 		a.Structured = result.RawStructuredContent

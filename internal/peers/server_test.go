@@ -143,5 +143,5 @@ func (e *example) over(t *testing.T, transport string, args ...string) *server {
 // eventually waits for what another process does.
 func eventually(t *testing.T, condition func() bool, format string, args ...any) {
 	t.Helper()
-	require.Eventually(t, condition, 15*time.Second, 25*time.Millisecond, append([]any{format}, args...)...)
+	require.Eventually(t, condition, within, 25*time.Millisecond, append([]any{format}, args...)...)
 }
