@@ -135,7 +135,7 @@ func FuzzScrubJSON(f *testing.F) {
 	f.Add([]byte(`[[],{}, "\\\"", {"a":{"secret":"\ud800"}}]`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !json.Valid(raw) {
-			t.Skip()
+			return // scrubJSON is given valid JSON only
 		}
 		out, _ := scrubJSON(raw)
 		if !json.Valid(out) {

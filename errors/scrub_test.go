@@ -151,7 +151,7 @@ func FuzzScrubPlanted(f *testing.F) {
 	f.Add("\\", "(")
 	f.Fuzz(func(t *testing.T, before, after string) {
 		if strings.Contains(before+after, secret) {
-			t.Skip()
+			return // the input brings the secret itself, outside of every form
 		}
 		for _, form := range forms {
 			in := before + form + after
