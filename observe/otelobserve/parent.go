@@ -1,0 +1,88 @@
+package otelobserve
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxField bounds a field of _meta that a propagator reads, in bytes. It is the
+// most that W3C Baggage promises to carry.
+const maxField = 8192
+
+// metaCarrier lets a propagator read the strings of a request's _meta.
+type metaCarrier map[string]any
+
+func (m metaCarrier) Get(key string) string {
+	s, _ := m[key].(string)
+	if len(s) > maxField {
+		return ""
+	}
+	return s
+}
+
+// Set does nothing: the request is the client's.
+func (metaCarrier) Set(string, string) {}
+
+func (m metaCarrier) Keys() []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// metaOf returns the _meta of a request, or nil.
+func metaOf(req mcp.Request) map[string]any {
+	p := req.GetParams()
+	// A message without params comes as a typed nil, whose methods panic.
+	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return p.GetMeta()
+}
+
+// parent returns the context in which the span of a request starts, and the
+// spans to link to.
+func (t *Telemetry) parent(ctx context.Context, req mcp.Request) (context.Context, []trace.Link) {
+	var links []trace.Link
+	ambient := trace.SpanFromContext(ctx)
+	if sc := ambient.SpanContext(); sc.IsSampled() && !sc.IsRemote() && !ambient.IsRecording() {
+		// The span has ended: it is that of the HTTP request that opened the
+		// session, whose context the SDK gives to every request of the session.
+		ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
+		links = append(links, trace.Link{SpanContext: sc})
+		ambient = trace.SpanFromContext(ctx)
+	}
+	sent, client := t.sentBy(ctx, metaCarrier(metaOf(req)))
+	if extra := req.GetExtra(); !client.IsValid() && !ambient.SpanContext().IsValid() && extra != nil {
+		// The HTTP client is instrumented, what runs above it is not.
+		sent, client = t.sentBy(ctx, propagation.HeaderCarrier(extra.Header))
+	}
+	switch {
+	case t.public:
+		if client.IsValid() {
+			links = append(links, trace.Link{SpanContext: client})
+		}
+		return ctx, links
+	case !client.IsValid(): // nothing, or only baggage
+		return trace.ContextWithSpan(sent, ambient), links
+	case ambient.SpanContext().IsValid():
+		links = append(links, trace.Link{SpanContext: ambient.SpanContext()})
+	}
+	return sent, links
+}
+
+// sentBy returns ctx with what a client sent, and the client's span.
+func (t *Telemetry) sentBy(ctx context.Context, carrier propagation.TextMapCarrier) (context.Context, trace.SpanContext) {
+	for _, f := range t.propagator.Fields() {
+		if carrier.Get(f) != "" {
+			ctx = t.propagator.Extract(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), carrier)
+			return ctx, trace.SpanContextFromContext(ctx)
+		}
+	}
+	return ctx, trace.SpanContext{}
+}
