@@ -48,13 +48,18 @@ var allowedRequirements = map[string]string{
 }
 
 // testOnly are the modules that only _test.go files may import.
-var testOnly = []string{"github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid", modulePath + "/internal/mcptest"}
+var testOnly = []string{
+	"github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid", modulePath + "/internal/mcptest",
+	// A library reports through OpenTelemetry's API; its SDK is the program's.
+	"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
+}
 
 // goFile is one parsed source file of the repository.
 type goFile struct {
-	path   string // slash separated, relative to the repository's root
-	dir    string // of path
-	module string // directory of the go.mod it belongs to, "." for the root
+	path   string   // slash separated, relative to the repository's root
+	dir    string   // of path
+	module string   // directory of the go.mod it belongs to, "." for the root
+	others []string // import paths of the nested modules that it does not belong to
 	test   bool
 	syntax *ast.File
 }
@@ -105,6 +110,11 @@ func repositoryFiles(t *testing.T) []*goFile {
 		for !modules[f.module] {
 			f.module = path.Dir(f.module)
 		}
+		for m := range modules {
+			if m != "." && m != f.module {
+				f.others = append(f.others, modulePath+"/"+m)
+			}
+		}
 	}
 	return files
 }
@@ -138,10 +148,13 @@ func mayImport(f *goFile, imp string) bool {
 		}
 		return false
 	}
+	if withinAny(imp, f.others...) {
+		return false // a nested module is for its users only
+	}
 	if f.module != "." {
 		// A nested module sees the public packages of the root and its own.
 		if within(imp, modulePath) {
-			return !strings.Contains(imp, "/internal/") || within(imp, modulePath+"/"+f.module)
+			return !slices.Contains(strings.Split(imp, "/"), "internal") || within(imp, modulePath+"/"+f.module)
 		}
 		return true
 	}
@@ -187,9 +200,42 @@ func TestImports(t *testing.T) {
 			if !mayImport(f, imp) {
 				t.Errorf("%s may not import %s", f.path, imp)
 			}
-			if f.module == "." && withinAny(imp, testOnly...) {
+			if withinAny(imp, testOnly...) {
 				t.Errorf("%s imports %s, which only tests may", f.path, imp)
 			}
+		}
+	}
+}
+
+// TestNestedModules holds the rules for nested modules, which no file may break
+// at the moment, to what they say.
+func TestNestedModules(t *testing.T) {
+	nested := &goFile{
+		path: "observe/otelobserve/x.go", dir: "observe/otelobserve", module: "observe/otelobserve",
+		others: []string{modulePath + "/catalog/openapi"}, syntax: &ast.File{Name: ast.NewIdent("otelobserve")},
+	}
+	root := &goFile{
+		path: "x.go", dir: ".", module: ".",
+		others: []string{modulePath + "/observe/otelobserve"}, syntax: &ast.File{Name: ast.NewIdent("steady")},
+	}
+	for _, c := range []struct {
+		file *goFile
+		imp  string
+		may  bool
+	}{
+		{nested, "context", true},
+		{nested, "go.opentelemetry.io/otel", true},
+		{nested, modulePath, true},
+		{nested, modulePath + "/observe", true},
+		{nested, modulePath + "/catalog", true},
+		{nested, modulePath + "/internal/wire", false},
+		{nested, modulePath + "/observe/otelobserve/internal/x", true},
+		{nested, modulePath + "/catalog/openapi", false},
+		{root, modulePath + "/observe", true},
+		{root, modulePath + "/observe/otelobserve", false},
+	} {
+		if got := mayImport(c.file, c.imp); got != c.may {
+			t.Errorf("%s may import %s: %v, want %v", c.file.path, c.imp, got, c.may)
 		}
 	}
 }
