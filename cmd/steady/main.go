@@ -41,6 +41,7 @@ type env struct {
 
 func commands() []command {
 	return []command{
+		{"doctor", "what goes wrong with a server in production, and what to do", runDoctor},
 		{"lint", "what clients refuse, truncate or hide in a catalog of tools, and what it costs", runLint},
 		{"snapshot", "save what a server advertises", runSnapshot},
 		{"diff", "what has changed between two catalogs, and what it breaks", runDiff},

@@ -28,7 +28,14 @@ func pipeOf(f *os.File) string {
 type Holder struct {
 	PID, Parent int
 	Name        string
+	// Own says that it runs another program than its parent, or with other
+	// arguments: it is past the moment between fork and exec, in which every
+	// child has everything.
+	Own bool
 }
+
+// maxDescendants bounds how many processes are looked at.
+const maxDescendants = 256
 
 // Holders returns the processes of our server, and their descendants, that have
 // the given pipe under descriptor fd. It works on Linux only.
@@ -36,51 +43,39 @@ func (p *Process) Holders(fd int, pipe string) []Holder {
 	if pipe == "" {
 		return nil
 	}
-	parents := map[int]int{}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if err != nil {
-			continue
-		}
-		// The name is in parentheses and may hold anything.
-		rest := stat[bytes.LastIndexByte(stat, ')')+1:]
-		if fields := strings.Fields(string(rest)); len(fields) > 1 {
-			parents[pid], _ = strconv.Atoi(fields[1])
-		}
-	}
 	var out []Holder
-	for pid := range parents {
-		if !descends(parents, pid, p.PID()) {
+	queue := []Holder{{PID: p.PID()}}
+	for i := 0; i < len(queue) && i < maxDescendants; i++ {
+		h := queue[i]
+		dir := "/proc/" + strconv.Itoa(h.PID)
+		for _, child := range children(dir) {
+			queue = append(queue, Holder{PID: child, Parent: h.PID})
+		}
+		if link, err := os.Readlink(dir + "/fd/" + strconv.Itoa(fd)); err != nil || link != pipe {
 			continue
 		}
-		dir := filepath.Join("/proc", strconv.Itoa(pid))
-		if link, err := os.Readlink(filepath.Join(dir, "fd", strconv.Itoa(fd))); err != nil || link != pipe {
-			continue
-		}
-		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
-		out = append(out, Holder{pid, parents[pid], string(bytes.TrimSpace(name))})
+		name, _ := os.ReadFile(dir + "/comm")
+		h.Name = string(bytes.TrimSpace(name))
+		mine, err := os.ReadFile(dir + "/cmdline")
+		parents, _ := os.ReadFile("/proc/" + strconv.Itoa(h.Parent) + "/cmdline")
+		h.Own = err == nil && !bytes.Equal(mine, parents)
+		out = append(out, h)
 	}
 	slices.SortFunc(out, func(a, b Holder) int { return a.PID - b.PID })
 	return out
 }
 
-func descends(parents map[int]int, pid, from int) bool {
-	for range 64 {
-		if pid == from {
-			return true
-		}
-		pid = parents[pid]
-		if pid <= 1 {
-			return false
+// children returns the children of a process, whichever of its threads started
+// them.
+func children(dir string) (out []int) {
+	lists, _ := filepath.Glob(dir + "/task/*/children")
+	for _, list := range lists {
+		data, _ := os.ReadFile(list)
+		for field := range strings.FieldsSeq(string(data)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				out = append(out, pid)
+			}
 		}
 	}
-	return false
+	return out
 }

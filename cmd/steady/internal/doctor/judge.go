@@ -1,0 +1,338 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/session"
+)
+
+var callProbes = []Probe{
+	{ID: "no-answer", Severity: bad, Title: "a call is never answered",
+		Sends: "every call, with a bound on the wait",
+		Why:   "A client waits for as long as its own timeout, some for ever; then the model calls again.",
+		Fix:   "Bound every call below the clients' timeouts (package limits), or answer with a task (package tasks)."},
+	{ID: "failure-internal", Severity: bad, Title: "a failure of a tool is an error of the protocol",
+		Sends: "calls with valid arguments, and values that exist nowhere",
+		Why:   "Clients show -32603, -32000 and code 0 to nobody, or give the session up; the model never learns what was wrong.",
+		Fix:   "Answer with a result that has isError and says what happened (package errors)."},
+	{ID: "result-shape", Severity: bad, Title: "a result without content, or with content that is none",
+		Sends: "calls with valid arguments",
+		Why:   "Strict clients refuse the whole answer.",
+		Fix:   "Send a list of content blocks, an empty one if there is nothing."},
+	{ID: "output-schema", Severity: bad, Title: "a result that does not fit its own output schema",
+		Sends: "calls with valid arguments",
+		Why:   "The TypeScript SDK's clients throw, so the call has failed although the work was done.",
+		Fix:   "Return what the schema says, or declare what is returned; empty lists are [], not null."},
+	{ID: "error-silent", Severity: bad, Title: "an error that says nothing",
+		Sends: "calls that fail",
+		Why:   "A model that does not learn what was wrong repeats the call.",
+		Fix:   "Say what happened, why, and what to do next (package errors)."},
+	{ID: "leak-stack", Severity: bad, Title: "a stack trace in an answer",
+		Sends: "calls that fail",
+		Why:   "It tells attackers how the server is built, and costs the model thousands of tokens.",
+		Fix:   "Hide what nobody vouched for behind an incident id, and log it (package errors)."},
+	{ID: "leak-sql", Severity: bad, Title: "SQL or a database's message in an answer",
+		Sends: "calls that fail",
+		Why:   "It shows tables and columns, and that input reaches the database.",
+		Fix:   "Translate a driver's errors into failures of your own (errors.Options.Translate)."},
+	{ID: "leak-credential", Severity: bad, Title: "a credential in an answer",
+		Sends: "calls that fail",
+		Why:   "It is now in the model's context, in logs and in transcripts.",
+		Fix:   "Hide foreign errors, and mask credentials in the texts that are shown (package errors)."},
+	{ID: "leak-path", Severity: poor, Title: "a path of the server's machine in an error",
+		Sends: "calls that fail",
+		Why:   "It shows users' names and how the server is installed.",
+		Fix:   "Name the thing as the caller named it; log the path."},
+	{ID: "leak-host", Severity: poor, Title: "an internal host or address in an error",
+		Sends: "calls that fail",
+		Why:   "It maps the network for whoever asks.",
+		Fix:   "Say that the dependency does not answer and when to try again; log the address."},
+	{ID: "leak-internals", Severity: poor, Title: "an exception's own words in an answer",
+		Sends: "calls that fail",
+		Why:   `"undefined is not a function" is a bug seen from inside; a model cannot act on it.`,
+		Fix:   "Check the input before it is used, and answer in the caller's words."},
+	{ID: "crash", Severity: bad, Title: "a call ends the server",
+		Sends: "every call, hostile arguments among them",
+		Why:   "The session is over for every caller and every tool.",
+		Fix:   "Recover from panics and exceptions at the edge (package errors), and check input before it is used."},
+	{ID: "result-size", Severity: poor, Title: "a result larger than a model should read",
+		Sends: "calls with valid arguments and no limit",
+		Why:   "Clients cut results at about 25,000 tokens, drop the connection at 10 MiB, and every byte is paid for on each turn that follows.",
+		Fix:   "Return pages with a bound and a cursor, and a budget for the rest (package pagination)."},
+	{ID: "result-encoding", Severity: poor, Title: "invalid UTF-8 in an answer",
+		Sends: "every call",
+		Why:   "Strict decoders end the session at it.",
+		Fix:   "Replace what is not UTF-8 before it is sent (package stdioguard)."},
+}
+
+// checkCalls calls each tool with valid arguments, so that the other probes know
+// what an ordinary answer is.
+func (e *exam) checkCalls() {
+	e.setPhase("call")
+	tools := e.may(gently)
+	if len(tools) == 0 {
+		return
+	}
+	// First those that need nothing: their results hold the ids that others want.
+	slices.SortStableFunc(tools, func(a, b *tool) int { return len(a.input.required) - len(b.input.required) })
+	for range 2 {
+		for _, t := range tools {
+			if t.base != nil && (t.base.ok() || len(t.input.required) == 0) || t.leave == gently && t.base != nil {
+				continue
+			}
+			args := e.validArguments(t)
+			if t.base != nil && quote(args) == quote(t.args) {
+				continue // the others returned nothing that it could be tried with
+			}
+			t.args = args
+			if v := e.call(t, args); v != nil {
+				t.base = v
+			}
+		}
+	}
+	for _, t := range tools {
+		if v := t.base; v != nil && v.ok() {
+			e.checkSize(t, v, "with its default arguments")
+		}
+	}
+	e.callWithWhatOthersReturned()
+	e.pass("no-answer", "failure-internal", "result-shape", "output-schema", "error-silent", "leak-stack", "leak-sql", "leak-credential",
+		"leak-path", "leak-host", "leak-internals", "crash", "result-size", "result-encoding")
+}
+
+// Sizes of results, in bytes of JSON.
+const (
+	largeResult = 100_000 // where clients begin to cut
+	hugeResult  = 1 << 20
+)
+
+func (e *exam) checkSize(t *tool, v *verdict, how string) {
+	n := len(v.reply.Raw)
+	switch {
+	case n >= hugeResult:
+		e.foundAs("result-size", bad, t.name, v.reply, "%.1f MB %s", float64(n)/1e6, how)
+	case n >= largeResult:
+		e.found("result-size", t.name, v.reply, "%d kB %s", n/1000, how)
+	}
+}
+
+// callWithWhatOthersReturned reads each thing that other tools have named: what
+// is wrong with one record is not seen by reading another.
+func (e *exam) callWithWhatOthersReturned() {
+	for _, t := range e.may(freely) {
+		if t.class != reads || len(t.input.required) != 1 {
+			continue
+		}
+		name := t.input.required[0]
+		p := t.input.properties[name]
+		if p == nil || p.kind() != "string" || len(p.enum) > 0 {
+			continue
+		}
+		for i, value := range e.harvest.texts(name) {
+			if i == 40 || t.silent {
+				break
+			}
+			e.call(t, map[string]any{name: value})
+		}
+		e.call(t, map[string]any{name: e.missingValue(p)})
+	}
+}
+
+// missingValue returns a value that names nothing.
+func (e *exam) missingValue(p *schema) string {
+	v := "doctor-no-such-thing"
+	if p.maxLength > 0 && len(v) > p.maxLength {
+		v = v[:p.maxLength]
+	}
+	return v
+}
+
+// A verdict is an answer, as the probes see it.
+type verdict struct {
+	reply  *session.Reply
+	result *toolResult // nil if there is none
+	text   string      // what a model would read of a failure or a result
+}
+
+// ok reports whether the call succeeded.
+func (v *verdict) ok() bool { return v != nil && v.result != nil && !v.result.isError }
+
+// refused reports whether the call was answered with a failure.
+func (v *verdict) refused() bool {
+	return v != nil && (v.reply.Error != nil || v.result != nil && v.result.isError)
+}
+
+// names reports whether the text names something, in any style.
+func (v *verdict) names(name string) bool {
+	return strings.Contains(strings.ToLower(v.text), strings.ToLower(name))
+}
+
+// A toolResult is the result of a call.
+type toolResult struct {
+	isError    bool
+	text       string
+	structured json.RawMessage
+	blocks     int
+	shape      string // what is wrong with it, or ""
+}
+
+func parseToolResult(raw json.RawMessage) *toolResult {
+	var got struct {
+		Content           json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage `json:"structuredContent"`
+		IsError           bool            `json:"isError"`
+		ResultType        string          `json:"resultType"`
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		return &toolResult{shape: "the result is no object of a tool's result: " + clip(string(raw), 60)}
+	}
+	r := &toolResult{isError: got.IsError}
+	if s := bytes.TrimSpace(got.StructuredContent); len(s) > 0 && string(s) != "null" {
+		r.structured = s
+	}
+	if got.ResultType != "" && got.ResultType != "complete" {
+		return r // something else than content; the tasks family looks at it
+	}
+	var blocks []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	switch c := bytes.TrimSpace(got.Content); {
+	case len(c) == 0:
+		r.shape = "there is no content"
+	case c[0] != '[':
+		r.shape = "content is no list"
+	case json.Unmarshal(c, &blocks) != nil:
+		r.shape = "content is no list of blocks"
+	}
+	r.blocks = len(blocks)
+	var texts []string
+	for _, b := range blocks {
+		switch {
+		case b.Type == "":
+			r.shape = "a content block has no type"
+		case b.Type == "text" && b.Text == nil:
+			r.shape = "a text block has no text"
+		case b.Text != nil:
+			texts = append(texts, *b.Text)
+		}
+	}
+	r.text = strings.Join(texts, "\n")
+	return r
+}
+
+// value returns the result's data: structured, or text that is JSON.
+func (r *toolResult) value() any {
+	raw := []byte(r.structured)
+	if len(raw) == 0 {
+		raw = []byte(strings.TrimSpace(r.text))
+		if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
+			return nil
+		}
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// judge looks at the answer to a call for what is wrong whatever was sent. The
+// verdict is nil if there is no answer.
+func (e *exam) judge(t *tool, r session.Reply) *verdict {
+	if r.Err != nil {
+		switch {
+		case ended(&r):
+			t.crashes++
+			e.died(t.name, &r)
+		case errors.Is(r.Err, session.ErrTimeout):
+			t.silent = true
+			e.found("no-answer", t.name, &r, "no answer within %.0f s", e.opts.Timeout.Seconds())
+		default:
+			e.found("no-answer", t.name, &r, "%v", r.Err)
+		}
+		return nil
+	}
+	v := &verdict{reply: &r}
+	if !utf8.Valid(r.Raw) {
+		e.found("result-encoding", t.name, &r, "the answer holds invalid UTF-8")
+	}
+	if r.Error != nil {
+		v.text = r.Error.Message + " " + string(r.Error.Data)
+		if internalCode(r.Error.Code) {
+			e.found("failure-internal", t.name, &r, "answered with the protocol's error %d: %s", r.Error.Code, clip(r.Error.Message, 120))
+		}
+		e.checkLeaks(t.name, v)
+		return v
+	}
+	v.result = parseToolResult(r.Result)
+	v.text = v.result.text
+	if v.result.shape != "" {
+		e.found("result-shape", t.name, &r, "%s", v.result.shape)
+	}
+	if v.result.isError {
+		if strings.TrimSpace(v.text) == "" && v.result.structured == nil {
+			e.found("error-silent", t.name, &r, "isError, and no text")
+		}
+		e.checkLeaks(t.name, v)
+		return v
+	}
+	e.checkOutput(t, v)
+	e.harvest.take(t.name, v.result)
+	return v
+}
+
+// internalCode reports whether a code says nothing to a client.
+func internalCode(code int) bool {
+	return code == -32603 || code == -32000 || code >= 0
+}
+
+// checkOutput compares a result with the tool's own schema.
+func (e *exam) checkOutput(t *tool, v *verdict) {
+	if len(t.output) == 0 || v.result.shape != "" {
+		return
+	}
+	if v.result.structured == nil {
+		if v.result.blocks > 0 || v.result.text != "" {
+			e.found("output-schema", t.name, v.reply, "there is an output schema and no structuredContent")
+		}
+		return
+	}
+	var s *jsonschema.Schema
+	if json.Unmarshal(t.output, &s) != nil || s == nil {
+		return // the linter says so
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return
+	}
+	var value any
+	if json.Unmarshal(v.result.structured, &value) != nil {
+		return
+	}
+	if err := resolved.Validate(value); err != nil {
+		e.found("output-schema", t.name, v.reply, "structuredContent does not fit: %s", clip(err.Error(), 200))
+	}
+}
+
+// slowest returns the tool whose ordinary call takes longest, of those that took
+// at least d.
+func (e *exam) slowest(l leave, d time.Duration) *tool {
+	var slow *tool
+	for _, t := range e.may(l) {
+		if t.base != nil && t.base.ok() && t.base.reply.Elapsed >= d && (slow == nil || t.base.reply.Elapsed > slow.base.reply.Elapsed) {
+			slow = t
+		}
+	}
+	return slow
+}
