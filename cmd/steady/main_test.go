@@ -16,28 +16,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A onceMap makes each value once, however many ask for it at the same time.
+type onceMap[T any] struct{ made sync.Map }
+
+func (m *onceMap[T]) get(key string, make func() T) T {
+	once, _ := m.made.LoadOrStore(key, sync.OnceValue(make))
+	return once.(func() T)()
+}
+
+var (
+	builds   onceMap[string]
+	buildDir string
+)
+
 // build compiles a program once and returns its path.
 func build(t testing.TB, dir, pkg string) string {
 	t.Helper()
-	once, _ := builds.LoadOrStore(pkg, sync.OnceValues(func() (string, error) {
+	return builds.get(pkg, func() string {
 		out := filepath.Join(buildDir, filepath.Base(pkg))
 		cmd := exec.Command("go", "build", "-o", out, pkg)
 		cmd.Dir = dir
 		text, err := cmd.CombinedOutput()
-		if err != nil {
-			return string(text), err
-		}
-		return out, nil
-	}))
-	path, err := once.(func() (string, error))()
-	require.NoError(t, err, path)
-	return path
+		require.NoError(t, err, "%s", text)
+		return out
+	})
 }
-
-var (
-	builds   sync.Map
-	buildDir string
-)
 
 func orders(t testing.TB) string { return build(t, filepath.Join("..", ".."), "./examples/orders") }
 

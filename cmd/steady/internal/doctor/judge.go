@@ -108,6 +108,9 @@ func (e *exam) checkCalls() {
 		"leak-path", "leak-host", "leak-internals", "crash", "result-size", "result-encoding")
 }
 
+// maxStep is how far a number is raised at a time.
+const maxStep = 4096
+
 // Sizes of results, in bytes of JSON.
 const (
 	largeResult = 100_000 // where clients begin to cut
@@ -143,6 +146,33 @@ func (e *exam) callWithWhatOthersReturned() {
 			e.call(t, map[string]any{name: value})
 		}
 		e.call(t, map[string]any{name: e.missingValue(p)})
+	}
+}
+
+// callToTheEdge raises a number until a writing tool refuses, and takes what is
+// left: mistakes wait where something runs out.
+func (e *exam) callToTheEdge(t *tool) {
+	for _, name := range t.input.required {
+		p := t.input.properties[name]
+		if p == nil || p.kind() != "integer" || len(p.enum) > 0 {
+			continue
+		}
+		step, refused := 1, false
+		for range 40 {
+			v := e.call(t, with(t.args, name, step))
+			if v == nil {
+				return
+			}
+			if refused = refused || !v.ok(); refused {
+				step /= 2
+			} else {
+				step *= 2
+			}
+			if step == 0 || step > maxStep {
+				return
+			}
+		}
+		return
 	}
 }
 

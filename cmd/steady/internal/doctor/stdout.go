@@ -164,9 +164,9 @@ func (e *exam) fileStrays() {
 			}
 		}
 		if x.Glued || x.Partial {
-			e.found("stdout-partial", subject, reply, "%s, without a line's end (%s)", quote(x.Text), phases[x.Phase])
+			e.found("stdout-partial", subject, reply, "printed without a line's end %s", phases[x.Phase])
 		}
-		e.found(id, subject, reply, "%s", quote(x.Text))
+		e.found(id, subject, reply, "printed %s", phases[x.Phase])
 	}
 	slices.Sort(e.stolen)
 	for _, who := range slices.Compact(e.stolen) {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/report"
+)
+
+// examine runs the doctor and returns its report.
+func examine(t testing.TB, args ...string) *report.Report {
+	t.Helper()
+	code, stdout, stderr := steady(t, "", append([]string{"doctor", "-json", "-idle", "150ms", "-launches", "2"}, args...)...)
+	require.Contains(t, []int{exitClean, exitFindings}, code, stderr)
+	var r report.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	require.NotEmpty(t, r.Outcomes)
+	return &r
+}
+
+// grave returns the probes that found something above info, each once.
+func grave(r *report.Report) (ids []string) {
+	for _, f := range r.Findings {
+		if f.Severity != "info" && !slices.Contains(ids, f.Probe) {
+			ids = append(ids, f.Probe)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func explain(r *report.Report) string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "%s %s %s: %s\n", f.Severity, f.Probe, f.Subject, f.Message)
+		if f.Severity != "info" {
+			fmt.Fprintf(&b, "  sent %s\n  received %s\n", f.Sent, f.Received)
+		}
+	}
+	return b.String()
+}
+
+// The finding about read_result is right by the rule and known to be harmless.
+const ordersException = "-except=limit-unbounded:read_result=a piece is as large as the budget lets it be, whatever the limit"
+
+// What is hardened gives the doctor nothing to say above advice, with whatever
+// mistake behind it: that is what it was hardened for.
+func TestGoodOrders(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{},
+		{"-bug", "banner"},
+		{"-bug", "print"},
+		{"-bug", "child"},
+		{"-bug", "refusal"},
+		{"-bug", "panic"},
+		{"-bug", "leak"},
+		{"-bug", "heedless", "-export-takes", "400ms", "-grace", "50ms"},
+		{"-note", "-many"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			r := examine(t, append([]string{"-write", "-destructive", ordersException, "--", orders(t)}, args...)...)
+			require.Empty(t, grave(r), explain(r))
+		})
+	}
+}
+
+// Each mistake of orders is found by the probe that names it.
+func TestBadOrders(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args  string
+		only  string // the families that are needed for it
+		probe string
+	}{
+		{"-bare -bug banner", "calls,stdout", "stdout-handshake"},
+		{"-bare -bug print", "calls,time,stdout", "stdout-call"},
+		{"-bare -bug child", "calls,stdout", "stdout-call"},
+		{"-bare -bug refusal", "calls", "failure-internal"},
+		{"-bare -bug panic", "calls", "crash"},
+		{"-bare -bug leak", "calls", "leak-sql"},
+		{"-bare -bug leak", "calls", "leak-credential"},
+		{"-bare -bug leak", "calls", "leak-host"},
+		{"-bare -bug unbounded", "calls", "result-size"},
+		{"-bare -bug heedless -export-takes 400ms", "calls,time", "retry-duplicates"},
+		{"-bare -bug heedless -export-takes 400ms", "calls,time", "cancel-ignored"},
+		{"-bug unordered", "listing", "list-order"},
+		{"-without stdioguard", "ending,lines", "eof-replies"},
+		{"-without stdioguard", "ending,lines", "line-malformed"},
+		{"-without registry", "listing", "lint/schema-no-properties"},
+		{"-bare", "calls,arguments", "arg-null"},
+		{"-bare", "calls,arguments", "crash"}, // the SDK writes defaults into arguments that are null
+	} {
+		t.Run(test.args+" "+test.probe, func(t *testing.T) {
+			t.Parallel()
+			r := examineOrders(t, test.args, test.only)
+			require.True(t, slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Probe == test.probe }), explain(r))
+		})
+	}
+}
+
+// Rows about the same server share one run.
+var examined onceMap[*report.Report]
+
+func examineOrders(t *testing.T, args, only string) *report.Report {
+	return examined.get(args, func() *report.Report {
+		return examine(t, append([]string{"-write", "-destructive", "-only", only, ordersException, "--", orders(t)}, strings.Fields(args)...)...)
+	})
+}
