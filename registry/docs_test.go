@@ -37,14 +37,17 @@ func TestDocumentedTables(t *testing.T) {
 		}
 		limit("bytes of `"+p.FullName.Form+"`", p.FullName.Limit)
 		if p.Ends.First > 0 {
-			row(fmt.Sprintf("keeps %d + %d characters of longer names", p.Ends.First, p.Ends.Last), p.Ends.Source)
+			row(fmt.Sprintf("keeps the first %d and the last %d characters of longer names", p.Ends.First, p.Ends.Last), p.Ends.Source)
+		}
+		if p.FullName.Server > 0 {
+			row(fmt.Sprintf("keeps %d bytes of the server's name", p.FullName.Server), p.Ends.Source)
 		}
 		if p.PropertyKey.Expr != nil {
 			row("parameters match `"+p.PropertyKey.Expr.String()+"`", p.PropertyKey.Source)
 		}
 		limit("tools", p.Tools)
-		limit("bytes of a description", p.Description)
-		limit("bytes of the instructions", p.Instructions)
+		limit("characters of a description", p.Description)
+		limit("characters of the instructions", p.Instructions)
 		limit("values of an enum", p.EnumValues)
 		if p.Formats != nil {
 			row(fmt.Sprintf("formats of strings: %s", strings.Join(p.Formats["string"], ", ")), p.FormatsSource)

@@ -202,7 +202,7 @@ func ExampleLint() {
 	}
 	fmt.Println(report.Excepted[0].Rule, "is excepted:", report.Excepted[0].Reason)
 	// Output:
-	// error schema-nullable list_papers/inputSchema/properties/sections
+	// error schema-nullable-container list_papers/inputSchema/properties/sections
 	// the type is ["null","array"]: Make the parameter optional; package registry does.
 	// limit-unbounded is excepted: the handler stops at 50
 }

@@ -52,6 +52,7 @@ func Lint(ctx context.Context, listing *Listing, profile *Profile) (*Report, err
 			return nil, err
 		}
 		t := &l.tools[i]
+		l.checkMembers(t)
 		l.checkName(t)
 		l.checkTexts(t)
 		l.checkSchemas(t)
@@ -59,7 +60,9 @@ func Lint(ctx context.Context, listing *Listing, profile *Profile) (*Report, err
 		l.checkParameters(t)
 	}
 	l.checkNames()
-	l.checkDescriptions()
+	if err := l.checkDescriptions(ctx); err != nil {
+		return nil, err
+	}
 	l.checkCatalog()
 	return l.report(), nil
 }
@@ -77,6 +80,7 @@ type lintedTool struct {
 	index       int
 	name        string
 	words       []string // of the name
+	own         []string // those, without the server's name or "api" before them
 	doc         *document
 	description string
 	input       *document
@@ -102,6 +106,7 @@ func (l *linter) read(ctx context.Context) error {
 			bytes:       len(doc.bytes()),
 		}
 		t.words = nameWords(t.name)
+		t.own = ownWords(t.words, l.server)
 		t.tokens = (t.bytes + 3) / 4
 		if l.profile.CountTokens != nil {
 			if t.tokens, err = l.profile.CountTokens(ctx, raw); err != nil {
@@ -161,7 +166,11 @@ func (l *linter) report() *Report {
 	}
 	l.findings = nil
 	for i, e := range l.profile.Exceptions {
-		if !used[i] {
+		switch _, known := ruleByID[e.Rule]; {
+		case used[i]:
+		case !known:
+			l.found("exception-unused", nil, "", "there is no rule %q, which an exception for %s names", e.Rule, orAny(e.Tool))
+		default:
 			l.found("exception-unused", nil, "", "the exception from %s for %s matches nothing", e.Rule, orAny(e.Tool))
 		}
 	}

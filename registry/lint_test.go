@@ -111,11 +111,11 @@ func TestLintRules(t *testing.T) {
 		{what: "dots are not for clients", profile: registry.OpenAI, tools: []map[string]any{good("orders.look_up")}, want: []string{"error name-pattern"}},
 		{what: "a digit first", profile: registry.Gemini, tools: []map[string]any{good("2fa_check")}, want: []string{"error name-pattern"}},
 		{what: "a dot that is replaced", profile: registry.VSCode, tools: []map[string]any{good("orders.lookUp")}, want: []string{"warning name-pattern"}},
-		{what: "server and tool over 60 (B140)", profile: registry.Cursor, server: "posthog", tools: []map[string]any{good("warehouse-saved-queries-revert-materialization-create")}},
-		{what: "server and tool over 60 (B140), one more", profile: registry.Cursor, server: "posthog1", tools: []map[string]any{good("warehouse-saved-queries-revert-materialization-create")}, want: []string{"error name-prefix-budget"}},
+		{what: "server and tool over 60 (B140)", profile: registry.Cursor, server: "posthog", tools: []map[string]any{good("warehouse-saved-queries-revert-materialization-create")}, want: []string{"error name-prefix-budget"}},
+		{what: "server and tool over 60 (B140), one less", profile: registry.Cursor, server: "posthog", tools: []map[string]any{good("warehouse-saved-queries-revert-materialization-creat")}},
 		{what: "prefix (B141)", profile: registry.Claude, server: "awslabs_billing-cost-management-mcp-server", tools: []map[string]any{good("get_cost_forecast")}, want: []string{"error name-prefix-budget"}},
 		{what: "ends collide (B138)", profile: registry.Gemini, server: "atlassian-rovo-mcp-server-cloud", tools: []map[string]any{
-			good("createConfluencePageWithAttachmentsAndPermissions"), good("deleteConfluencePageWithAttachmentsAndPermissions"),
+			good("createConfluencePageWithAttachmentsAndPermissions"), with("deleteConfluencePageWithAttachmentsAndPermissions", `{"annotations":{"destructiveHint":false}}`),
 		}, want: []string{"error name-collision-ends"}},
 		{what: "opaque", tools: []map[string]any{good("run_9f8b2c1d4e")}, want: []string{"warning name-opaque"}},
 		{what: "not opaque", tools: []map[string]any{good("decode_base64_feedface"), good("convert_utf8")}},
@@ -134,20 +134,21 @@ func TestLintRules(t *testing.T) {
 		{what: "untyped", tools: []map[string]any{param("a", `{"description":"a"}`)}, want: []string{"warning schema-untyped"}, pointer: "/inputSchema/properties/a"},
 		{what: "array without items", tools: []map[string]any{param("a", `{"description":"a","type":"array"}`)}, want: []string{"warning schema-array-items"}},
 		{what: "array without items, elsewhere", profile: registry.OpenAI, tools: []map[string]any{param("a", `{"description":"a","type":"array"}`)}, want: []string{"error schema-array-items"}},
-		{what: "nullable (B148)", tools: []map[string]any{param("ids", `{"description":"a","type":["null","array"],"items":{"type":"string"}}`)}, want: []string{"warning schema-nullable"}},
-		{what: "nullable (B148), where it breaks", profile: registry.Claude, tools: []map[string]any{param("ids", `{"description":"a","type":["null","array"],"items":{"type":"string"}}`)}, want: []string{"error schema-nullable"}},
+		{what: "nullable (B148)", tools: []map[string]any{param("ids", `{"description":"a","type":["null","array"],"items":{"type":"string"}}`)}, want: []string{"warning schema-nullable-container"}},
+		{what: "nullable (B148), where it breaks", profile: registry.Claude, tools: []map[string]any{param("ids", `{"description":"a","type":["null","array"],"items":{"type":"string"}}`)}, want: []string{"error schema-nullable-container"}},
+		{what: "nullable text", profile: registry.Claude, tools: []map[string]any{param("id", `{"description":"a","type":["null","string"]}`)}, want: []string{"warning schema-nullable"}},
 		{what: "nullable anyOf", tools: []map[string]any{param("ids", `{"description":"a","anyOf":[{"type":"string"},{"type":"null"}]}`)}, want: []string{"warning schema-nullable"}},
 		{what: "union", tools: []map[string]any{param("ids", `{"description":"a","type":["array","string"],"items":{"type":"string"}}`)}, want: []string{"warning schema-type-union"}},
 		{what: "union by anyOf", tools: []map[string]any{param("ids", `{"description":"a","anyOf":[{"type":"array","items":{"type":"string"}},{"type":"string"}]}`)}, want: []string{"warning schema-type-union"}},
 		{what: "numeric enum (B153)", tools: []map[string]any{param("q", `{"description":"a","type":"number","enum":[0.5,0.9,0.95]}`)}, want: []string{"warning schema-enum-type"}},
 		{what: "numeric enum (B153), where it breaks", profile: registry.Gemini, tools: []map[string]any{param("q", `{"description":"a","type":"number","enum":[0.5,0.9,0.95]}`)}, want: []string{"error schema-enum-type"}},
 		{what: "tuple (B153)", profile: registry.Gemini, tools: []map[string]any{param("q", `{"description":"a","type":"array","items":[{"type":"string"},{"type":"number"}]}`)}, want: []string{"error schema-tuple"}},
-		{what: "101 values", tools: []map[string]any{param("q", `{"description":"a","type":"string","enum":[`+many(101, `"v%d"`)+`]}`)}, want: []string{"warning schema-enum-size"}},
-		{what: "257 values", tools: []map[string]any{param("q", `{"description":"a","type":"string","enum":[`+many(257, `"v%d"`)+`]}`)}, want: []string{"error schema-enum-size"}},
-		{what: "reference (B150)", tools: []map[string]any{with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/ScreenInstance"}},"$defs":{"ScreenInstance":{"type":"object","properties":{}}}}}`)}, want: []string{"warning schema-ref"}},
-		{what: "reference (B150), where it breaks", profile: registry.Gemini, tools: []map[string]any{with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/ScreenInstance"}},"$defs":{"ScreenInstance":{"type":"object","properties":{}}}}}`)}, want: []string{"error schema-ref"}},
+		{what: "101 values", tools: []map[string]any{param("q", `{"description":"a","type":"string","enum":[`+many(101, `"v%d"`)+`]}`)}, want: []string{"info schema-enum-size"}},
+		{what: "257 values", tools: []map[string]any{param("q", `{"description":"a","type":"string","enum":[`+many(257, `"v%d"`)+`]}`)}, want: []string{"warning schema-enum-size"}},
+		{what: "reference (B150)", tools: []map[string]any{with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/ScreenInstance","description":"a"}},"$defs":{"ScreenInstance":{"type":"object","properties":{}}}}}`)}, want: []string{"warning schema-ref"}},
+		{what: "reference (B150), where it breaks", profile: registry.Gemini, tools: []map[string]any{with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/ScreenInstance","description":"a"}},"$defs":{"ScreenInstance":{"type":"object","properties":{}}}}}`)}, want: []string{"error schema-ref"}},
 		{what: "reference to a sibling (B151)", tools: []map[string]any{with("look_up", `{"inputSchema":{"type":"object","properties":{"headers":{"type":"object","properties":{},"description":"h"},"all":{"type":"array","description":"a","items":{"$ref":"#/properties/headers"}}}}}`)}, want: []string{"warning schema-ref"}, pointer: "/inputSchema/properties/all/items"},
-		{what: "recursion", tools: []map[string]any{with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/N"}},"$defs":{"N":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/N"}}}}}}}`)}, want: []string{"warning schema-ref", "warning schema-ref-recursive"}},
+		{what: "recursion", tools: []map[string]any{with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/N","description":"a"}},"$defs":{"N":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/N"}}}}}}}`)}, want: []string{"warning schema-ref", "warning schema-ref-recursive"}},
 		{what: "dangling", tools: []map[string]any{param("a", `{"$ref":"#/$defs/Gone"}`)}, want: []string{"error schema-ref-unresolved"}},
 		{what: "foreign", tools: []map[string]any{param("a", `{"$ref":"https://example.com/x.json"}`)}, want: []string{"error schema-ref-unresolved"}},
 		{what: "format", profile: registry.Gemini, tools: []map[string]any{param("a", `{"type":"string","format":"uri","description":"a"}`)}, want: []string{"error schema-format"}},
@@ -213,6 +214,9 @@ func TestLintRules(t *testing.T) {
 			}
 		})
 	}
+	for _, e := range lintEdges {
+		seen[e.rule] = seen[e.rule] || e.found
+	}
 	elsewhere := []string{"tools-too-many", "budget-total", "catalog-crud", "instructions-long", "exception-unused", "exception-unreasoned"}
 	for _, rule := range registry.Rules() {
 		require.True(t, seen[rule.ID] || slices.Contains(elsewhere, rule.ID), "no row finds %s", rule.ID)
@@ -254,7 +258,7 @@ func TestLintCatalog(t *testing.T) {
 // What is inside of a referenced schema is not reported again.
 func TestNestedReferencesAreOneFinding(t *testing.T) {
 	t.Parallel()
-	r := lint(t, catalogOf(with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},
+	r := lint(t, catalogOf(with("look_up", `{"inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"a"}},
 		"$defs":{"A":{"type":"object","properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"type":"string"}}}}`)), nil)
 	require.Len(t, r.Findings, 1)
 }

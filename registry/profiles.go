@@ -19,13 +19,14 @@ type Profile struct {
 	// FullName bounds a tool's name with the server's name before it.
 	FullName FullName
 	// Ends is how many characters of a name that is too long are kept. Names
-	// that are equal in those are one name to the client.
+	// that are equal in those are one name to the client. If it keeps none, it
+	// refuses a name that is too long.
 	Ends Ends
 	// PropertyKey is what the names of top-level parameters must match.
 	PropertyKey Pattern
 	// Tools bounds how many tools a client shows or a request may hold.
 	Tools Limit
-	// Description and Instructions bound texts, in bytes.
+	// Description and Instructions bound texts, in characters.
 	Description, Instructions Limit
 	// EnumValues bounds the values of one enum.
 	EnumValues Limit
@@ -68,6 +69,7 @@ type FullName struct {
 	Limit
 	Form     string // for messages: "mcp__SERVER__TOOL"
 	Overhead int
+	Server   int // bytes of the server's name that are kept; 0 for all
 }
 
 // Ends are the parts of a long name that a client keeps.
@@ -114,17 +116,18 @@ func Claude() *Profile {
 	p := Generic()
 	p.Name = "claude"
 	p.NamePattern = Pattern{Expr: commonName, Source: "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use"}
-	p.FullName = FullName{Limit{64, "https://github.com/anthropics/claude-code/issues/20643"}, "mcp__SERVER__TOOL", len("mcp____")}
-	p.PropertyKey = Pattern{Expr: propertyKey, Source: "https://github.com/twilio-labs/mcp/issues/58"}
-	p.Description = Limit{2048, "https://github.com/bug-ops/zeph/issues/2450 (cut by Claude Code since 2.1)"}
+	p.FullName = FullName{Limit: Limit{64, "https://github.com/anthropics/claude-code/issues/16425 (the API takes 128, tool search 64) and https://github.com/anthropics/claude-code/issues/20643"}, Form: "mcp__SERVER__TOOL", Overhead: len("mcp____")}
+	p.PropertyKey = Pattern{Expr: propertyKey, Source: "https://github.com/anthropics/claude-code/issues/79418 and https://github.com/twilio-labs/mcp/issues/58"}
+	p.Description = Limit{2048, "https://github.com/anthropics/claude-code/issues/87650 and https://code.claude.com/docs/en/mcp (cut by Claude Code since 2.1)"}
 	p.Instructions = p.Description
 	p.Budget.Bytes, p.Budget.Source = 50_000, "https://github.com/anthropics/claude-code/issues/51836"
 	p.Refuses = map[string]string{
-		"schema-root-combinator": "https://github.com/anthropics/claude-code/issues/5319",
-		"schema-root-type":       "https://github.com/anthropics/claude-code/issues/88049",
-		"schema-ref":             "https://platform.claude.com/docs/en/managed-agents/self-hosted-sandboxes",
-		"schema-ref-recursive":   "https://platform.claude.com/docs/en/managed-agents/self-hosted-sandboxes",
-		"schema-nullable":        "https://github.com/c0tton-fluff/caido-mcp-server/issues/34",
+		"schema-invalid":            "https://github.com/anthropics/claude-code/issues/63673",
+		"schema-root-combinator":    "https://github.com/anthropics/claude-code/issues/5319",
+		"schema-root-type":          "https://github.com/anthropics/claude-code/issues/88049",
+		"schema-ref":                "https://github.com/anthropics/claude-code/issues/76881 and https://github.com/anthropics/claude-code/issues/18260",
+		"schema-ref-recursive":      "https://github.com/anthropics/claude-code/issues/77106",
+		"schema-nullable-container": "https://github.com/anthropics/claude-code/issues/58747 and https://github.com/c0tton-fluff/caido-mcp-server/issues/34",
 	}
 	return p
 }
@@ -134,11 +137,11 @@ func OpenAI() *Profile {
 	p := Generic()
 	p.Name = "openai"
 	p.NamePattern = Pattern{Expr: commonName, Source: "https://github.com/openai/codex/issues/8174 and https://github.com/microsoft/foundry-dev-tools/issues/201"}
-	p.Description = Limit{1024, "https://github.com/getsentry/sentry-mcp/issues/106"}
-	p.Tools = Limit{128, "https://github.com/openai/openai-openapi/pull/76"}
-	p.EnumValues = Limit{1000, "https://jsonschemaprofiles.unitvectorylabs.com/schemas/openai (structured outputs; counted over the whole schema there)"}
+	p.Description = Limit{1024, "https://github.com/getsentry/sentry-mcp/issues/106 (by model; newer ones take more)"}
+	p.Tools = Limit{128, "https://github.com/openai/openai-openapi/pull/76 and https://github.com/musistudio/claude-code-router/issues/686"}
 	p.Refuses = map[string]string{
-		"schema-root-combinator": "https://jsonschemaprofiles.unitvectorylabs.com/schemas/openai",
+		"schema-root-combinator": "https://github.com/langchain-ai/langchainjs/issues/9804",
+		"schema-root-value":      "https://github.com/langchain-ai/langchainjs/issues/9804 and https://github.com/CherryHQ/stella/issues/781",
 		"schema-no-properties":   "https://github.com/bnb-chain/bnbchain-mcp/issues/68",
 		"schema-array-items":     "https://github.com/digitalocean-labs/mcp-digitalocean/issues/265",
 	}
@@ -150,7 +153,7 @@ func Gemini() *Profile {
 	p := Generic()
 	p.Name = "gemini"
 	p.NamePattern = Pattern{Expr: geminiName, Source: "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/nodejs/1.1.0/vertexai/functiondeclaration and https://pub.dev/documentation/google_cloud_ai_generativelanguage_v1beta/latest/generativelanguage/FunctionDeclaration/name.html"}
-	p.FullName = FullName{Limit{63, "https://github.com/google-gemini/gemini-cli/issues/28970"}, "mcp_SERVER_TOOL", len("mcp__")}
+	p.FullName = FullName{Limit: Limit{63, "https://github.com/google-gemini/gemini-cli/issues/28970"}, Form: "mcp_SERVER_TOOL", Overhead: len("mcp__")}
 	p.Ends = Ends{30, 30, "https://github.com/google-gemini/gemini-cli/issues/28970"}
 	p.Formats = map[string][]string{
 		"string":  {"enum", "date-time"},
@@ -159,10 +162,13 @@ func Gemini() *Profile {
 	}
 	p.FormatsSource = "https://github.com/google-gemini/gemini-cli/issues/3178 and https://ai.google.dev/api/caching#Schema"
 	p.Refuses = map[string]string{
-		"schema-enum-type":     "https://github.com/microsoft/azure-devops-mcp/issues/145",
-		"schema-tuple":         "https://github.com/google-gemini/gemini-cli/issues/4415",
-		"schema-ref":           "https://github.com/google-gemini/gemini-cli/issues/13326",
-		"schema-ref-recursive": "https://github.com/google-gemini/gemini-cli/issues/13326",
+		"schema-enum-type":           "https://github.com/microsoft/azure-devops-mcp/issues/145",
+		"schema-implicit-type":       "https://github.com/anomalyco/opencode/pull/13150 and https://github.com/decolua/9router/issues/359",
+		"schema-nullable-container":  "https://github.com/anomalyco/opencode/pull/43495",
+		"schema-ref":                 "https://github.com/google-gemini/gemini-cli/issues/13326",
+		"schema-ref-recursive":       "https://github.com/google-gemini/gemini-cli/issues/13326",
+		"schema-required-undeclared": "https://github.com/Kilo-Org/kilocode/pull/11955",
+		"schema-tuple":               "https://github.com/google-gemini/gemini-cli/issues/4415",
 	}
 	return p
 }
@@ -172,20 +178,22 @@ func Cursor() *Profile {
 	p := Generic()
 	p.Name = "cursor"
 	p.NamePattern = Pattern{Expr: commonName, Source: "https://github.com/openai/codex/issues/8174 (the models behind it)"}
-	// The form is "SERVER:TOOL". One report counts the colon and one does not;
-	// what fits with it fits in any case.
-	p.FullName = FullName{Limit{60, "https://github.com/ComposioHQ/composio/issues/2788 and https://github.com/PostHog/posthog/pull/51483"}, "SERVER:TOOL", 0}
+	// With the colon. A name of 59 behind a server's of 1 is filtered out, and
+	// 53 behind 7, both of which the client reports as 60 without it.
+	p.FullName = FullName{Limit: Limit{60, "https://github.com/ComposioHQ/composio/issues/2788 and https://github.com/PostHog/posthog/pull/51483"}, Form: "SERVER:TOOL", Overhead: len(":")}
 	p.Tools = Limit{80, "https://github.com/Snowflake-Labs/mcp/issues/77 (of all servers together; it was 40)"}
 	return p
 }
 
 // VSCode is Visual Studio Code with Copilot.
 func VSCode() *Profile {
+	const code = "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/mcp/common/mcpServer.ts"
 	p := Generic()
 	p.Name = "vscode"
-	p.NamePattern = Pattern{Expr: commonChars, Source: "https://github.com/microsoft/vscode/issues/308463 and src/vs/workbench/contrib/mcp/common/mcpServer.ts there, which replaces other characters", Warns: true}
-	p.FullName = FullName{Limit{64, "https://github.com/microsoft/foundry-dev-tools/issues/201 (the models behind it)"}, "mcp_SERVER_TOOL", len("mcp__")}
-	p.Tools = Limit{128, "https://deepwiki.com/microsoft/azure-devops-mcp/9.4-tool-limit-issues (of all servers together)"}
+	p.NamePattern = Pattern{Expr: commonChars, Source: "https://github.com/microsoft/vscode/issues/308463 and " + code + ", which replaces other characters", Warns: true}
+	p.FullName = FullName{Limit: Limit{64, "https://github.com/microsoft/vscode/issues/243602"}, Form: "mcp_SERVER_TOOL", Overhead: len("mcp__"), Server: 13}
+	p.Ends = Ends{64, 0, code}
+	p.Tools = Limit{128, "https://github.com/microsoft/vscode-copilot-release/issues/11653 (of all servers together; later versions group what is more)"}
 	return p
 }
 

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 // A Report is what [Lint] found, and what the catalog costs.
@@ -56,7 +60,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Exact {
 		tokens = "tokens"
 	}
-	name := r.Server
+	name := visible(r.Server)
 	if name == "" {
 		name = "catalog"
 	}
@@ -77,7 +81,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	slices.SortStableFunc(tools, func(a, b ToolCost) int { return b.Bytes - a.Bytes })
 	for _, t := range tools {
 		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%s\t%s\t  %s\n", t.Bytes, t.Tokens, percent(t.Bytes, r.Bytes),
-			dash(strings.Count(worst[t.Name], "e")), dash(strings.Count(worst[t.Name], "w")), dash(strings.Count(worst[t.Name], "i")), t.Name)
+			dash(strings.Count(worst[t.Name], "e")), dash(strings.Count(worst[t.Name], "w")), dash(strings.Count(worst[t.Name], "i")), visible(t.Name))
 	}
 	_ = tw.Flush()
 	if len(r.Findings) == 0 {
@@ -85,15 +89,15 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for i, f := range r.Findings {
 		if i == 0 || f.Tool != r.Findings[i-1].Tool {
-			heading := f.Tool
+			heading := visible(f.Tool)
 			if heading == "" {
 				heading = "the catalog"
 			}
 			fmt.Fprintf(&b, "\n%s\n", heading)
 		}
-		fmt.Fprintf(&b, "  %-7s  %s: %s", f.Severity, f.Rule, f.Message)
+		fmt.Fprintf(&b, "  %-7s  %s: %s", f.Severity, f.Rule, visible(f.Message))
 		if f.Pointer != "" {
-			fmt.Fprintf(&b, " (%s)", f.Pointer)
+			fmt.Fprintf(&b, " (%s)", visible(f.Pointer))
 		}
 		b.WriteByte('\n')
 	}
@@ -101,11 +105,29 @@ func (r *Report) WriteText(w io.Writer) error {
 	if len(r.Excepted) > 0 {
 		b.WriteString("\nexcepted\n")
 		for _, e := range r.Excepted {
-			fmt.Fprintf(&b, "  %s %s: %s (%s)\n", e.Rule, e.Tool, e.Message, e.Reason)
+			fmt.Fprintf(&b, "  %s %s: %s (%s)\n", e.Rule, visible(e.Tool), visible(e.Message), e.Reason)
 		}
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// visible returns text from a server, which may be anybody's, so that it stays on
+// its line and commands no terminal.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
 }
 
 // writeReasons says once for each rule that found something why it matters,
@@ -166,9 +188,18 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(c)
 }
 
+// reference returns a URI as it is, and a path as one.
+func reference(uri string) string {
+	if u, err := url.Parse(uri); err == nil && u.String() == uri {
+		return uri
+	}
+	return (&url.URL{Path: filepath.ToSlash(uri)}).String()
+}
+
 // WriteSARIF writes the findings as SARIF 2.1.0, for code scanning. uri is the
 // file that they are shown at, relative to the repository: the snapshot of the
-// listing, or the file that registers the tools.
+// listing, or the file that registers the tools. If it is empty, findings say
+// only which tool they are about. A path may have blanks; it is encoded.
 func (r *Report) WriteSARIF(w io.Writer, uri string) error {
 	type text struct {
 		Text string `json:"text"`
@@ -176,6 +207,7 @@ func (r *Report) WriteSARIF(w io.Writer, uri string) error {
 	type sarifRule struct {
 		ID      string `json:"id"`
 		Short   text   `json:"shortDescription"`
+		Full    text   `json:"fullDescription"`
 		Help    text   `json:"help"`
 		Default struct {
 			Level string `json:"level"`
@@ -194,7 +226,7 @@ func (r *Report) WriteSARIF(w io.Writer, uri string) error {
 		Kind string `json:"kind"`
 	}
 	type location struct {
-		Physical physical  `json:"physicalLocation"`
+		Physical *physical `json:"physicalLocation,omitempty"`
 		Logical  []logical `json:"logicalLocations"`
 	}
 	type suppression struct {
@@ -225,7 +257,7 @@ func (r *Report) WriteSARIF(w io.Writer, uri string) error {
 	out.Tool.Driver.Name, out.Tool.Driver.URI = "steady", "https://github.com/steadymcp/steady"
 	index := map[string]int{}
 	for i, rule := range rules {
-		s := sarifRule{ID: rule.ID, Short: text{rule.Why}, Help: text{rule.Fix}}
+		s := sarifRule{ID: rule.ID, Short: text{rule.Why}, Full: text{rule.Why + " " + rule.Fix}, Help: text{rule.Fix}}
 		s.Default.Level = levels[rule.Severity]
 		index[rule.ID] = i
 		out.Tool.Driver.Rules = append(out.Tool.Driver.Rules, s)
@@ -236,7 +268,10 @@ func (r *Report) WriteSARIF(w io.Writer, uri string) error {
 			where = "catalog"
 		}
 		var at location
-		at.Physical.Artifact.URI, at.Physical.Region.StartLine = uri, 1
+		if uri != "" {
+			at.Physical = &physical{}
+			at.Physical.Artifact.URI, at.Physical.Region.StartLine = reference(uri), 1
+		}
 		at.Logical = []logical{{where + f.Pointer, "member"}}
 		res := result{
 			RuleID: f.Rule, RuleIndex: index[f.Rule], Level: levels[f.Severity],

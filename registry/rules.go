@@ -25,7 +25,7 @@ var rules = []Rule{
 	// Names.
 	{"name-pattern", Error, "The client refuses the tool, or the whole catalog with it.", "Use letters, digits, underscores and hyphens, beginning with a letter."},
 	{"name-prefix-budget", Error, "Clients put the server's name before the tool's; what gets too long is hidden or breaks the session.", "Shorten the tool's name, or tell users a shorter name for the server."},
-	{"name-collision-ends", Error, "The client keeps the beginning and the end of a long name, and these are equal: a call may run the other tool.", "Make the names differ within what is kept, or shorter."},
+	{"name-collision-ends", Error, "The client cuts long names, and what it keeps of these is equal: a call may run the other tool.", "Make the names differ within what is kept, or shorter."},
 	{"name-duplicate", Error, "One of the two is never called.", "Rename one; when servers are merged, put each server's name before its tools."},
 	{"name-folded-duplicate", Error, "Clients and models that change case or separators cannot tell the two apart.", "Rename one."},
 	{"name-near-duplicate", Warning, "Models mix up names that differ in a synonym, a plural or the order of words.", "Say the difference in the name, or make them one tool."},
@@ -33,21 +33,27 @@ var rules = []Rule{
 	{"text-invisible", Error, "Characters that nobody sees can carry instructions, and make equal texts differ.", "Remove them."},
 
 	// Schemas.
+	{"tool-invalid", Error, "The specification gives the member another type; clients that check reject the whole listing.", "Leave it out, or give it the type of the specification."},
 	{"schema-missing", Error, "The specification requires an input schema.", `Give {"type":"object","properties":{}} to a tool without parameters.`},
 	{"schema-root-type", Error, "Clients drop the tool, or every tool of the server, without a message.", `Put "type":"object" at the root.`},
+	{"schema-invalid", Error, "This is no JSON Schema; APIs that check refuse the request with it.", "Give the keyword the value that JSON Schema 2020-12 has for it."},
 	{"schema-root-combinator", Warning, "Arguments are one object; several APIs refuse alternatives of it.", "Make the alternatives optional parameters and check in the handler, or make them tools."},
+	{"schema-root-value", Warning, "Arguments are one object; some APIs refuse what else the root says of it.", "Say it of a parameter, or check in the handler."},
 	{"schema-no-properties", Warning, "Several APIs refuse an object without properties.", `Add "properties":{}; package registry does.`},
 	{"schema-null", Error, "null is no schema; clients that expect an object fail.", "Leave it out."},
-	{"schema-boolean", Warning, "Clients that expect an object for each property refuse true.", "Write {}, better a type; package registry does the former."},
+	{"schema-boolean", Warning, "Clients that expect an object for each property refuse true and false.", "Write a type instead of true (package registry writes {}), and nothing instead of false."},
 	{"schema-untyped", Warning, "A model has to guess what to send, and clients guess differently.", "Give it a type."},
+	{"schema-implicit-type", Warning, "What the keyword is about is left to be guessed; some APIs allow it beside its type only.", "Give the type: object with properties, array with items, string with an enum of texts."},
+	{"schema-required-undeclared", Warning, "A model has to send something that nothing describes; some APIs refuse the request.", "Declare the property, or do not require it."},
 	{"schema-array-items", Warning, "A model has to guess what the array holds, and some APIs refuse it.", "Describe the items."},
 	{"schema-tuple", Warning, "Items that depend on their position are not understood by several APIs.", "Use an object with named properties, or one schema for all items."},
-	{"schema-nullable", Warning, `["null", T] confuses clients (one cuts arguments off) and tells a model to send null.`, "Make the parameter optional; package registry does."},
+	{"schema-nullable", Warning, "Null beside a type tells a model to send null, where leaving the value out says the same.", "Make the parameter optional; package registry does."},
+	{"schema-nullable-container", Warning, `["null", "array"] loses its type in some clients, which then send text, or cut the arguments off.`, "Make the parameter optional; package registry does."},
 	{"schema-type-union", Warning, "Models and clients treat a value of several types as one of them, and not always the same.", "Choose one type; accept the others in the handler."},
 	{"schema-enum-type", Warning, "Some APIs take strings only.", "Use strings, or a number with minimum and maximum."},
-	{"schema-enum-size", Warning, "Every value is paid for on every turn.", "Use a string and a tool that looks values up."},
+	{"schema-enum-size", Warning, "Every value is paid for on every turn.", "Use a string and a tool that looks values up."}, // advice up to the profile's bound
 	{"schema-ref", Warning, "Several clients and APIs do not resolve references.", "Write the schema in place; package registry does."},
-	{"schema-ref-recursive", Warning, "Clients that inline references cannot inline this one.", "Bound the depth, or take JSON text."},
+	{"schema-ref-recursive", Warning, "Clients that inline references cannot inline this one, and some lose the whole listing.", "Bound the depth, or take JSON text."},
 	{"schema-ref-unresolved", Error, "The reference leads to nothing that the client has.", "Write the schema in place."},
 	{"schema-format", Error, "The client refuses the format, and the request with it.", "Say the format in the description."},
 	{"schema-property-key", Error, "The client refuses the parameter's name, and the request with it.", "Rename the parameter."},
@@ -55,7 +61,7 @@ var rules = []Rule{
 
 	// Hints.
 	{"hint-missing", Warning, "Without hints a tool counts as destructive, and clients ask before each call.", "Set readOnlyHint, or destructiveHint to true or false."},
-	{"hint-contradiction", Error, "A tool that only reads destroys nothing.", "Decide."},
+	{"hint-contradiction", Error, "A tool that only reads destroys nothing; clients run it without asking.", "Decide, and name the tool after it."},
 	{"destructive-unexplained", Warning, "Neither the model nor the user learns what cannot be taken back.", "Say in the description what is lost and whether it can be undone, or take a confirmation parameter."},
 
 	// Sizes of results.
