@@ -163,18 +163,6 @@ func (d *document) clone() *document {
 	return &c
 }
 
-// size returns the number of values in d, counting no further than limit.
-func (d *document) size(limit int) int {
-	n := 1
-	for _, m := range d.members {
-		if n > limit {
-			break
-		}
-		n += m.size(limit - n)
-	}
-	return n
-}
-
 // encode appends d without white space. If sorted, the members of objects are
 // in the order of their names' bytes.
 func (d *document) encode(dst []byte, sorted bool) []byte {
