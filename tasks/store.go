@@ -78,6 +78,17 @@ type Record struct {
 	InputRequests  map[string]json.RawMessage
 	InputResponses map[string]json.RawMessage
 	InputsAsked    int
+	// Answered has, for each of the InputResponses, a digest of its question: another
+	// run that asks the same gets the answer that was given.
+	Answered map[string]string
+	// Parked says that the run has ended with its questions: the next one gets
+	// the answers as Responses. ParkedUntil is how long a task without a worker
+	// waits for them.
+	Parked      bool
+	ParkedUntil time.Time
+
+	// Caller is who called, for runs that cannot see the request.
+	Caller Caller
 
 	// Disclosed is set once somebody has been given the handle.
 	Disclosed bool
@@ -102,6 +113,28 @@ type Record struct {
 
 	// Version is set by the store: 1 at creation, one more at each update.
 	Version int64
+}
+
+// A Caller is what a record keeps of a request. It never holds a token, except
+// encrypted and if [Options.KeepTokens] says so.
+type Caller struct {
+	// Subject, Scopes and Expiration are those of the verified token. Subject is ""
+	// if there was none.
+	Subject    string    `json:"subject,omitempty"`
+	Scopes     []string  `json:"scopes,omitempty"`
+	Expiration time.Time `json:"expiration,omitzero"`
+	// Token is the encrypted value of the header Authorization.
+	Token *SealedToken `json:"token,omitempty"`
+	// Capabilities are what the client declared, as on the wire, and Follows is how
+	// it can follow a task: "" not at all, "tools", or "extension".
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	Follows      string          `json:"follows,omitempty"`
+}
+
+// A SealedToken is a token encrypted by [TokenKeys].
+type SealedToken struct {
+	KeyID string `json:"keyId"`
+	Bytes []byte `json:"bytes"`
 }
 
 // keyHeld and identityHeld report whether a second call must join r.
@@ -171,6 +204,8 @@ var (
 	// ErrTooManyKeys says that too many calls with different idempotency keys have
 	// joined one task.
 	ErrTooManyKeys = errors.New("tasks: the task has too many idempotency keys")
+	// ErrNotHere says that a process cannot run a task. See [Process].
+	ErrNotHere = errors.New("tasks: this process has no such tool")
 )
 
 // A Store keeps records. It is safe for use by many goroutines and, if it is
