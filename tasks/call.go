@@ -92,30 +92,35 @@ func (m *Manager) serve(ctx context.Context, r *run, policy Policy, start func()
 }
 
 // record is the record that a call needs if it is the first of its kind.
-func (m *Manager) record(r *run, owner string, id callID) Record {
+func (m *Manager) record(r *run, owner string, call callID) Record {
 	now := time.Now()
+	id := newHandle(m.epoch)
 	params := r.req.Params
 	rec := Record{
-		ID:            newHandle(m.epoch),
+		ID:            id,
 		Owner:         owner,
 		Tool:          params.Name,
 		Arguments:     params.Arguments,
 		Responses:     responsesOf(params),
 		RequestState:  params.RequestState,
-		ArgumentsHash: id.hash,
-		Key:           id.key,
-		Identity:      id.identity,
+		ArgumentsHash: call.hash,
+		Key:           call.key,
+		Identity:      call.identity,
 		Status:        Working,
 		Disclosed:     r.eager(),
 		Worker:        m.worker,
+		Caller:        m.callerOf(r, id, owner),
 		Run:           1,
 		RunAgain:      r.policy.RunAgain,
 		CreatedAt:     now,
 		TTL:           r.policy.TTL,
 		PollInterval:  r.policy.PollInterval,
 	}
-	if id.byWindow {
+	if call.byWindow {
 		rec.Window = r.policy.Window
+	}
+	if m.dispatch != nil && (r.eager() || !m.dispatch.RunsHere()) {
+		rec.Worker = "" // the store says who starts it
 	}
 	return rec
 }
@@ -135,10 +140,17 @@ func (m *Manager) create(ctx context.Context, want Record) (Record, bool, error)
 // lead runs the task that this call has created, and answers.
 func (m *Manager) lead(ctx context.Context, r *run, rec Record, start func()) (mcp.Result, error) {
 	r.adopt(&rec)
+	if rec.Worker == "" {
+		m.observer.Observe(ctx, Created{Task: rec.ID, Tool: rec.Tool})
+		if r.eager() {
+			return m.handle(r, &rec, false), nil
+		}
+		return m.answerFor(ctx, r, rec)
+	}
 	r.slots = m.slotsOf(rec.Tool, &r.policy)
 	if !m.add(r) {
 		m.discard(ctx, rec)
-		return m.refuse(ctx, r, "closed", errors.Unavailable("the server is shutting down").RetryAfter(10*time.Second))
+		return m.refuse(ctx, r, "closed", errShutDown())
 	}
 	queued, ok := r.slots.reserve()
 	if !ok {
@@ -256,42 +268,53 @@ func (m *Manager) join(ctx context.Context, r *run, want *Record, got Record) (r
 	if (got.Status == Failed || got.Status == Cancelled) && !got.Done {
 		return m.awaitRelease(ctx, r, got)
 	}
-	joined := func() {
-		m.observer.Observe(ctx, Joined{Task: got.ID, Tool: got.Tool, ByKey: want.Key != "" && got.Key == want.Key, Age: time.Since(got.CreatedAt)})
+	end, res, err := m.awaitEnd(ctx, r, got, true)
+	if stderrors.Is(err, ErrNotFound) {
+		return nil, nil, true
 	}
+	if err != nil {
+		return nil, err, false
+	}
+	m.observer.Observe(ctx, Joined{Task: got.ID, Tool: got.Tool, ByKey: want.Key != "" && got.Key == want.Key, Age: time.Since(got.CreatedAt)})
+	if res == nil {
+		res, err = joinedResult(r.req, &end)
+	}
+	return res, err, false
+}
+
+// awaitEnd waits for the end of a task that runs elsewhere, at most as long as its
+// caller has patience for: then the answer is a handle, or an error.
+func (m *Manager) awaitEnd(ctx context.Context, r *run, rec Record, joined bool) (Record, mcp.Result, error) {
 	patience, cancel := r.patience(ctx)
 	defer cancel()
-	for !got.Status.Terminal() {
-		if patience.Err() == nil && !r.wantsHandle(&got) {
-			next, err := m.watch(patience, got.ID, got.Version)
+	for !rec.Status.Terminal() {
+		if patience.Err() == nil && !r.wantsHandle(&rec) {
+			next, err := m.watch(patience, rec.ID, rec.Version)
 			if stderrors.Is(err, ErrNotFound) {
-				return nil, nil, true
+				return rec, nil, err
 			}
 			if err == nil {
-				got = next
+				rec = next
 			}
 			continue
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err(), false
+			return rec, nil, ctx.Err()
 		}
-		shown, err := m.disclose(ctx, got.ID)
+		shown, err := m.disclose(ctx, rec.ID)
 		if err == nil {
-			joined()
-			return m.handle(r, &shown, true), nil, false
+			return shown, m.handle(r, &shown, joined), nil
 		}
 		if stderrors.Is(err, ErrNotFound) {
-			return nil, nil, true
+			return rec, nil, err
 		}
 		if !stderrors.Is(err, errEnded) {
-			res, err = m.refuse(ctx, r, "store failed", err)
-			return res, err, false
+			res, err := m.refuse(ctx, r, "store failed", err)
+			return rec, res, err
 		}
-		got = shown
+		rec = shown
 	}
-	joined()
-	res, err = joinedResult(r.req, &got)
-	return res, err, false
+	return rec, nil, nil
 }
 
 // wantsHandle reports whether a caller that joins rec has nothing to wait for:

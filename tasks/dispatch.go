@@ -1,6 +1,8 @@
 package tasks
 
-import "context"
+import (
+	"context"
+)
 
 // A Dispatcher is a [Store] that decides where and when runs start, and that
 // knows by itself which processes are alive.
@@ -20,10 +22,22 @@ type Dispatcher interface {
 	// p.Worker is alive, gives it runs, and tells it of lost tasks. It returns
 	// an error only if that can never work; a database that is away is tried again.
 	//
-	// The process takes part until detach is called, which waits for every call of
-	// p's functions to have returned, at most until its ctx is done: then it
-	// cancels their contexts.
-	Attach(p Process) (detach func(ctx context.Context), err error)
+	Attach(p Process) (Attachment, error)
+
+	// RunsHere reports whether a call whose caller waits is run by the process that
+	// received it. If false, only others run anything.
+	RunsHere() bool
+}
+
+// An Attachment is the part that a process takes. Both methods may be called many
+// times.
+type Attachment interface {
+	// Drain makes the store give no more runs to the process, which goes on to show
+	// that it is alive.
+	Drain()
+	// Detach ends the part. It waits for every call of the [Process]'s functions to
+	// have returned; when ctx is done it cancels their contexts.
+	Detach(ctx context.Context)
 }
 
 // A Process is what a [Dispatcher] needs to know of a process that runs tasks.

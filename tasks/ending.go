@@ -85,7 +85,7 @@ func (e *ending) apply(rec *Record, now time.Time) {
 	if e.err != nil && rec.StatusMessage == "" {
 		rec.StatusMessage = e.err.Message
 	}
-	rec.InputRequests, rec.InputResponses = nil, nil
+	rec.InputRequests, rec.InputResponses, rec.Answered, rec.Parked = nil, nil, nil, false
 
 	switch {
 	case rec.Disclosed, e.done && (rec.Key != "" || len(rec.JoinedKeys) > 0 || rec.Identity != "" && rec.Window == 0):

@@ -122,6 +122,14 @@ func (e Lost) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool), slog.Bool("run_again", e.RunAgain))
 }
 
+// HandedOver is observed when a process that stops leaves a task to the others.
+type HandedOver struct{ Task, Tool string }
+
+func (HandedOver) EventName() string { return "tasks.handed_over" }
+func (e HandedOver) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool))
+}
+
 // OperationFailed is observed when something that tasks need did not work: the
 // store, a policy's identity function, the push of a notification.
 type OperationFailed struct {

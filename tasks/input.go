@@ -72,27 +72,32 @@ func (r *run) ask(ctx context.Context, questions map[string]json.RawMessage) (ma
 	if r.surface == surfaceNone {
 		return nil, ErrNoTask
 	}
+	answers, questions := r.recall(questions)
+	if len(questions) == 0 {
+		return answers, nil
+	}
+	r.beginAsking()
+	defer r.endAsking()
+	asked, err := r.askClient(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(answers, asked)
+	return answers, nil
+}
+
+// askClient is ask for questions that nobody has answered before.
+func (r *run) askClient(ctx context.Context, questions map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	var keys map[string]string // our name -> key on the wire
-	rec, err := r.m.persist(ctx, r.id, func(rec *Record, _ time.Time) error {
+	rec, err := r.m.persist(ctx, r.id, func(rec *Record, _ time.Time) (err error) {
 		switch {
 		case rec.Run != r.number:
 			return errFenced
 		case rec.Status.Terminal():
 			return errEnded
-		case len(rec.InputRequests)+len(questions) > maxOpenInputs, rec.InputsAsked+len(questions) > maxInputs:
-			return stderrors.New("tasks: the task asks for too much input")
 		}
-		keys = make(map[string]string, len(questions))
-		if rec.InputRequests == nil {
-			rec.InputRequests = map[string]json.RawMessage{}
-		}
-		for _, name := range slices.Sorted(maps.Keys(questions)) {
-			rec.InputsAsked++
-			keys[name] = fmt.Sprintf("%s-%d", name, rec.InputsAsked)
-			rec.InputRequests[keys[name]] = questions[name]
-		}
-		rec.Status = InputRequired
-		return nil
+		keys, err = rec.put(questions)
+		return err
 	})
 	if err == nil { // only now, so that the handle shows the questions
 		err = Promote(r.ctx)
@@ -110,6 +115,24 @@ func (r *run) ask(ctx context.Context, questions map[string]json.RawMessage) (ma
 		return nil, cause
 	}
 	return nil, err
+}
+
+// put adds questions to those that wait and returns the key of each.
+func (r *Record) put(questions map[string]json.RawMessage) (keys map[string]string, err error) {
+	if len(r.InputRequests)+len(questions) > maxOpenInputs || r.InputsAsked+len(questions) > maxInputs {
+		return nil, stderrors.New("tasks: the task asks for too much input")
+	}
+	keys = make(map[string]string, len(questions))
+	if r.InputRequests == nil {
+		r.InputRequests = map[string]json.RawMessage{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		r.InputsAsked++
+		keys[name] = fmt.Sprintf("%s-%d", name, r.InputsAsked)
+		r.InputRequests[keys[name]] = questions[name]
+	}
+	r.Status = InputRequired
+	return keys, nil
 }
 
 // pick returns the answers under the names of their questions, if all are there.
@@ -148,14 +171,15 @@ func (m *Manager) deliver(ctx context.Context, id string, responses map[string]j
 			return errNoAnswer
 		}
 		if rec.InputResponses == nil {
-			rec.InputResponses = map[string]json.RawMessage{}
+			rec.InputResponses, rec.Answered = map[string]json.RawMessage{}, map[string]string{}
 		}
 		for key, answer := range accepted {
-			delete(rec.InputRequests, key)
+			rec.Answered[key] = hash(rec.InputRequests[key])
 			rec.InputResponses[key] = answer
+			delete(rec.InputRequests, key)
 		}
 		if len(rec.InputRequests) == 0 {
-			rec.Status = Working
+			return rec.resume()
 		}
 		return nil
 	})

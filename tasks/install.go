@@ -51,9 +51,6 @@ func (m *Manager) Install(server *mcp.Server) (err error) {
 	if !m.opts.ExtensionOnly {
 		m.addTools(server)
 	}
-	if m.opts.Store != nil {
-		m.keep() // it may hold the tasks of a process that is gone
-	}
 	workers := &workers{server: server, m: m}
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		m.rerun.Store(&rerunner{next: next, workers: workers})
@@ -61,6 +58,9 @@ func (m *Manager) Install(server *mcp.Server) (err error) {
 	})
 	server.AddSendingMiddleware(m.sending)
 	m.installed.Store(true)
+	if m.opts.Store != nil {
+		m.keep() // it may hold the tasks of a process that is gone
+	}
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (m *Manager) checkNames(server *mcp.Server) error {
 	})
 	ours := m.opts.ToolNames.all()
 	params := &mcp.ListToolsParams{}
-	for range 1000 { // pages
+	for range maxPages {
 		res, err := list(ctx, wire.MethodListTools, &mcp.ListToolsRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}})
 		page, ok := res.(*mcp.ListToolsResult)
 		if err != nil || !ok {
@@ -99,6 +99,8 @@ func (m *Manager) checkNames(server *mcp.Server) error {
 	}
 	return nil
 }
+
+const maxPages = 1000 // of a list of tools
 
 // managed are the servers that live and have a manager. The SDK has no place on
 // a server for that, and of two managers the second would answer for the handles

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/steadymcp/steady/errors"
 )
 
 const (
@@ -21,23 +19,33 @@ const (
 // known.
 func (m *Manager) keep() {
 	m.keeping.Do(func() {
+		if m.dispatch != nil {
+			m.attach()
+			m.every(m.sweep)
+			return
+		}
 		first, cancel := context.WithTimeout(m.life, beatEvery)
 		m.beat(first)
 		cancel()
-		m.background(func() {
-			tick := time.NewTicker(beatEvery)
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-					m.beat(m.life)
-					m.reap(m.life)
-					m.sweep(m.life)
-				case <-m.life.Done():
-					return
+		m.every(m.beat, m.reap, m.sweep)
+	})
+}
+
+// every does chores, in order, at each beat.
+func (m *Manager) every(chores ...func(context.Context)) {
+	m.background(func() {
+		tick := time.NewTicker(beatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				for _, chore := range chores {
+					chore(m.life)
 				}
+			case <-m.life.Done():
+				return
 			}
-		})
+		}
 	})
 }
 
@@ -75,14 +83,30 @@ func (m *Manager) reap(ctx context.Context) {
 	}
 }
 
-// recover ends a task whose worker is gone, or runs it again if its policy says
-// that this is safe. The new run number fences the old run off, should it not be
-// gone after all.
+// recover ends a task that nobody would carry on with, or has it run again if its
+// policy says that this is safe, or if it had not begun. The new run number
+// fences the old run off, should it not be gone after all.
 func (m *Manager) recover(ctx context.Context, lost Record) {
 	rr := m.rerun.Load()
-	again := lost.RunAgain && rr != nil && !lost.Status.Terminal()
+	elsewhere := m.dispatch != nil // whoever the store gives it to
+	again := lost.RunAgain && (elsewhere || rr != nil) && !lost.Status.Terminal()
+	unanswered := false
 	rec, err := m.persist(ctx, lost.ID, func(rec *Record, now time.Time) error {
 		if rec.Run != lost.Run || rec.Worker != lost.Worker {
+			return errFenced
+		}
+		if rec.Worker == "" { // of a Dispatcher only
+			switch {
+			case rec.Status == Working: // it has not begun
+				rec.Run++
+				again = true
+				return nil
+			case rec.Status == InputRequired && !now.Before(rec.ParkedUntil):
+				unanswered = true
+				e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "Nobody answered its questions in time."}}
+				e.apply(rec, now)
+				return nil
+			}
 			return errFenced
 		}
 		rec.Run++
@@ -91,49 +115,34 @@ func (m *Manager) recover(ctx context.Context, lost Record) {
 		case rec.Status.Terminal(): // it had been cancelled
 			rec.letGo(now)
 		case again:
-			rec.Worker = m.worker
-			rec.Status, rec.StatusMessage = Working, "Started again after the server that ran it was lost."
-			rec.InputRequests, rec.InputResponses = nil, nil
 			rec.Disclosed = true // whoever called is not waiting any more
+			if elsewhere && rec.Status == InputRequired {
+				rec.ParkedUntil = now.Add(m.parkedFor(rec.Tool)) // the next run will ask the same, and find the answers
+				return nil
+			}
+			rec.Status, rec.StatusMessage = Working, "Started again after the server that ran it was lost."
+			rec.InputRequests = nil
+			if !elsewhere {
+				rec.Worker = m.worker
+			}
 		default:
 			e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: outcomeUnknown}}
 			e.apply(rec, now)
 		}
 		return nil
 	})
-	if stderrors.Is(err, errFenced) || stderrors.Is(err, ErrNotFound) { // somebody else was faster
+	switch {
+	case stderrors.Is(err, errFenced) || stderrors.Is(err, ErrNotFound): // somebody else was faster
 		return
-	}
-	if err != nil {
+	case err != nil:
 		m.observer.Observe(ctx, OperationFailed{Operation: "recover", Task: lost.ID, Err: err})
+		return
+	case unanswered:
+		m.observer.Observe(ctx, Ended{Task: rec.ID, Tool: rec.Tool, Status: rec.Status, Ran: rec.UpdatedAt.Sub(rec.CreatedAt)})
 		return
 	}
 	m.observer.Observe(ctx, Lost{Task: rec.ID, Tool: rec.Tool, RunAgain: again})
-	if again {
-		m.runAgain(ctx, rr, rec)
+	if again && !elsewhere {
+		m.runAgain(rr, rec)
 	}
-}
-
-// runAgain starts a handler from what the record says of the call.
-func (m *Manager) runAgain(ctx context.Context, rr *rerunner, rec Record) {
-	r := m.newRun(ctx, rr.next, nil)
-	r.surface = surfaceExtension
-	r.policy = m.policies[rec.Tool].withDefaults()
-	r.adopt(&rec)
-	req, giveBack, err := rr.request(ctx, &rec)
-	if err == nil && !m.add(r) {
-		giveBack()
-		err = errClosing
-	}
-	if err != nil {
-		r.req = req
-		r.fail(ctx, err, outcomeUnknown, errors.Unavailable("%s cannot be started again", rec.Tool))
-		return
-	}
-	r.req, r.lent, r.giveBack = req, req.Session, giveBack
-	r.detach()
-	r.slots = m.slotsOf(rec.Tool, &r.policy)
-	r.queued = true // it was accepted before: it waits, even beyond the bound
-	r.slots.waiting.Add(1)
-	go r.body()
 }

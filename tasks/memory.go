@@ -132,12 +132,12 @@ func (s *MemoryStore) Create(_ context.Context, now time.Time, r Record) (Record
 // holder returns the task that a call like r must join.
 func (s *MemoryStore) holder(now time.Time, r *Record) *memoryTask {
 	if r.Key != "" {
-		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, false, r.Key}]]; t != nil && t.rec.keyHeld(now) && !s.over(now, t) {
+		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, false, r.Key}]]; t != nil && t.rec.KeyHeld(now) && !s.over(now, t) {
 			return t
 		}
 	}
 	if r.Identity != "" {
-		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, true, r.Identity}]]; t != nil && t.rec.identityHeld(now) && !s.over(now, t) {
+		if t := s.tasks[s.held[heldKey{r.Owner, r.Tool, true, r.Identity}]]; t != nil && t.rec.IdentityHeld(now) && !s.over(now, t) {
 			return t
 		}
 	}
@@ -167,9 +167,9 @@ func (s *MemoryStore) put(now time.Time, t *memoryTask, r Record, size int) {
 	t.size = size
 
 	for key := range r.held() {
-		held := r.keyHeld(now)
+		held := r.KeyHeld(now)
 		if key.identity {
-			held = r.identityHeld(now)
+			held = r.IdentityHeld(now)
 		}
 		switch {
 		case held && created: // a key that was let go is never taken back

@@ -33,6 +33,7 @@ type run struct {
 	id      string
 	tool    string
 	number  int64 // the fencing token
+	again   bool  // another run may be started if this one is lost
 	alone   bool  // no other call can join the task
 	slots   *slots
 	queued  bool // has a place in the queue
@@ -45,11 +46,19 @@ type run struct {
 	cancel context.CancelCauseFunc
 	limit  *time.Timer // enforces Policy.MaxRun
 
+	recorded bool    // made from its record: nobody waits for its outcome here
+	replay   *Record // of a recorded run: what earlier ones were told
+	replayed replays
+
 	promoted chan struct{} // closed when the handler wants its caller to have the handle
 	promote  sync.Once
 	shown    chan struct{} // closed when the handle has been given out
 	show     sync.Once
 	detached sync.Once
+
+	asking  asking        // questions that wait
+	waiting chan struct{} // closed when the run waits for input and needs no worker meanwhile
+	ended   chan struct{} // closed when the body has returned and what it came to is recorded
 
 	settled chan struct{} // closed when the outcome is decided, maybe before the body returns
 	settle  sync.Once
@@ -66,7 +75,8 @@ type outcome struct {
 	// withdrawn says that the record is gone: the result asks for input within
 	// the request, and the work has not begun.
 	withdrawn bool
-	panicked  any // the value, if the handler panicked
+	parked    bool // the run has ended, and another one goes on when its questions are answered
+	panicked  any  // the value, if the handler panicked
 	// unfit says that the handler succeeded with a result that cannot be sent, so
 	// that res is an error although the work was done.
 	unfit bool
@@ -89,6 +99,8 @@ func (m *Manager) newRun(ctx context.Context, next mcp.MethodHandler, req *mcp.C
 		promoted: make(chan struct{}),
 		shown:    make(chan struct{}),
 		settled:  make(chan struct{}),
+		waiting:  make(chan struct{}),
+		ended:    make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), runKey{}, r))
 	return r
@@ -96,7 +108,7 @@ func (m *Manager) newRun(ctx context.Context, next mcp.MethodHandler, req *mcp.C
 
 // adopt makes rec the record of r, which was created for it.
 func (r *run) adopt(rec *Record) {
-	r.id, r.tool, r.number = rec.ID, rec.Tool, rec.Run
+	r.id, r.tool, r.number, r.again = rec.ID, rec.Tool, rec.Run, rec.RunAgain
 	r.alone = rec.Key == "" && rec.Identity == ""
 	if rec.Disclosed {
 		r.disclosed()
@@ -149,10 +161,9 @@ func (r *run) conclude(work func() outcome) {
 		if r.giveBack != nil {
 			r.giveBack()
 		}
-		if r.slotted {
-			r.slots.release()
-		}
+		r.freeSlot()
 		r.m.remove(r)
+		close(r.ended)
 	}()
 	out = work()
 }
@@ -223,9 +234,15 @@ func (r *run) rounds(out outcome) outcome {
 		if out.err != nil || !ok || res == nil || res.InputRequests == nil {
 			return out
 		}
-		if r.withdraw() {
+		if !r.recorded && r.withdraw() {
 			out.withdrawn = true
 			return out
+		}
+		if r.m.dispatch != nil {
+			if err := r.park(res); err != nil {
+				return outcome{err: err}
+			}
+			return outcome{parked: true}
 		}
 		responses, err := r.askAll(r.ctx, res.InputRequests)
 		if err != nil {
@@ -263,12 +280,15 @@ func (m *Manager) withdraw(ctx context.Context, id string) bool {
 
 // finish records the outcome, unless the task has ended otherwise.
 func (r *run) finish(out outcome) {
-	if out.withdrawn {
+	if out.withdrawn || out.parked {
 		r.decide(out)
 		return
 	}
 	e := r.ending(out)
-	if r.handedOver.Load() && e.status != Completed && !e.done {
+	if r.handedOver.Load() && !e.done { // it was told to stop
+		if r.m.dispatch != nil {
+			r.m.giveBack(r)
+		}
 		return
 	}
 	dropped := ""
@@ -333,8 +353,8 @@ func (r *run) abort(ctx context.Context, message string) {
 	r.end(ctx, e, outcome{res: errors.Refused("the call was cancelled").Because("%s", message).Result(r.req)})
 }
 
-// handOver stops the body and leaves the record as it is, for another process
-// to take over.
+// handOver stops the body, for another process to take over once it has
+// returned.
 func (r *run) handOver() {
 	r.handedOver.Store(true)
 	r.decide(outcome{res: errors.Unavailable("the server is shutting down").RetryAfter(lease).Result(r.req)})

@@ -137,12 +137,14 @@ type SealedToken struct {
 	Bytes []byte `json:"bytes"`
 }
 
-// keyHeld and identityHeld report whether a second call must join r.
-func (r *Record) keyHeld(now time.Time) bool {
+// KeyHeld reports whether a second call that has one of the keys of r must join
+// it at now, unless r has expired.
+func (r *Record) KeyHeld(now time.Time) bool {
 	return (r.Key != "" || len(r.JoinedKeys) > 0) && (r.KeyUntil.IsZero() || now.Before(r.KeyUntil))
 }
 
-func (r *Record) identityHeld(now time.Time) bool {
+// IdentityHeld is KeyHeld for a second call with the same identity.
+func (r *Record) IdentityHeld(now time.Time) bool {
 	return r.Identity != "" && (r.IdentityUntil.IsZero() || now.Before(r.IdentityUntil))
 }
 
@@ -304,6 +306,7 @@ func (r Record) clone() Record {
 	r.JoinedKeys = maps.Clone(r.JoinedKeys)
 	r.InputRequests = maps.Clone(r.InputRequests)
 	r.InputResponses = maps.Clone(r.InputResponses)
+	r.Answered = maps.Clone(r.Answered)
 	return r
 }
 
@@ -321,7 +324,11 @@ func (r *Record) size() int {
 		n += len(k) + len(v)
 	}
 	for k, v := range r.InputResponses {
-		n += len(k) + len(v)
+		n += len(k) + len(v) + 50 // with the digest of its question
+	}
+	n += len(r.Caller.Subject) + len(r.Caller.Capabilities)
+	if r.Caller.Token != nil {
+		n += len(r.Caller.Token.Bytes)
 	}
 	return n
 }

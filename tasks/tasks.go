@@ -55,6 +55,11 @@ type Options struct {
 	// without a token, gets no tasks: its calls run within the request.
 	Anonymous bool
 
+	// KeepTokens, if not nil, keeps the token of each call in its record, encrypted,
+	// so that a run that cannot see the request has it: see [Policy.RunAgain]. If
+	// nil, such a run has the subject and the scopes, but no token to pass on.
+	KeepTokens *TokenKeys
+
 	// Observer receives the package's events. If nil, they go to slog.Default.
 	Observer observe.Observer
 }
@@ -75,6 +80,7 @@ type Manager struct {
 	opts     Options
 	policies map[string]Policy
 	store    Store
+	dispatch Dispatcher // the store, if it is one
 	observer observe.Observer
 	worker   string // the name of this process in records
 	epoch    string
@@ -90,14 +96,15 @@ type Manager struct {
 	life context.Context // ends with the manager
 	end  context.CancelFunc
 
-	mu      sync.Mutex
-	closed  bool
-	runs    map[string]*run // running in this process, by task
-	slots   map[string]*slots
-	idle    chan struct{}  // closed when closed and runs is empty
-	stopped bool           // no more background work
-	others  sync.WaitGroup // background work
-	keeping sync.Once
+	mu       sync.Mutex
+	closed   bool
+	runs     map[string]*run // running in this process, by task
+	slots    map[string]*slots
+	idle     chan struct{}  // closed when closed and runs is empty
+	stopped  bool           // no more background work
+	others   sync.WaitGroup // background work
+	keeping  sync.Once
+	attached Attachment // non-nil if dispatch is and keep has been called
 }
 
 // New returns a Manager. A nil opts means the zero Options.
@@ -119,6 +126,7 @@ func New(opts *Options) *Manager {
 	if m.store = m.opts.Store; m.store == nil {
 		m.store = NewMemoryStore(nil)
 	}
+	m.dispatch, _ = m.store.(Dispatcher)
 	m.epoch = handleEpoch(m.store.Epoch())
 	m.observer = observe.Or(m.opts.Observer)
 	m.shape = errors.Shape(&errors.Options{Observer: m.observer})
@@ -158,7 +166,11 @@ func (m *Manager) Close(ctx context.Context) error {
 			close(m.idle)
 		}
 	}
+	attached := m.attached
 	m.mu.Unlock()
+	if attached != nil {
+		attached.Drain()
+	}
 
 	var abandoned error
 	select {
@@ -169,6 +181,11 @@ func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.stopped = true
 	m.mu.Unlock()
+	if attached != nil {
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		attached.Detach(patience)
+		cancel()
+	}
 	m.end()
 	m.others.Wait()
 	m.rerun.Store(nil) // and with it the server
@@ -189,7 +206,7 @@ func (m *Manager) abandon() error {
 	patience, cancel := context.WithTimeout(m.life, time.Second)
 	defer cancel()
 	for _, r := range m.running() {
-		if r.policy.RunAgain {
+		if r.again {
 			r.handOver()
 		} else {
 			r.fail(patience, errClosing, outcomeUnknown, errors.Unavailable("the server is shutting down"))

@@ -60,4 +60,6 @@ func (t *TokenKeys) open(s *SealedToken, task, owner string) (string, error) {
 	return string(token), err
 }
 
-func tokenContext(task, owner string) []byte { return fmt.Appendf(nil, "%d:%s%s", len(task), task, owner) }
+func tokenContext(task, owner string) []byte {
+	return fmt.Appendf(nil, "%d:%s%s", len(task), task, owner)
+}

@@ -142,6 +142,36 @@ func (n *nobody) SessionID() string { return "" }
 type rerunner struct {
 	next    mcp.MethodHandler
 	workers *workers
+	known   sync.Map // names of tools that the server had
+}
+
+// has reports whether the server has a tool, as far as it says.
+func (rr *rerunner) has(ctx context.Context, tool string) bool {
+	if _, ok := rr.known.Load(tool); ok {
+		return true
+	}
+	ss, err := rr.workers.take(context.WithoutCancel(ctx))
+	if err != nil {
+		return false
+	}
+	defer rr.workers.put()
+	params := &mcp.ListToolsParams{}
+	for range maxPages {
+		res, err := rr.next(ctx, wire.MethodListTools, &mcp.ListToolsRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}})
+		page, ok := res.(*mcp.ListToolsResult)
+		if err != nil || !ok {
+			return false
+		}
+		for _, t := range page.Tools {
+			rr.known.Store(t.Name, nil)
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
+	}
+	_, ok := rr.known.Load(tool)
+	return ok
 }
 
 // request makes the request of a recorded call.
@@ -152,10 +182,14 @@ func (rr *rerunner) request(ctx context.Context, rec *Record) (*mcp.CallToolRequ
 			return nil, nil, err
 		}
 	}
+	extra, err := rr.workers.m.extra(rec)
+	if err != nil {
+		return nil, nil, err
+	}
 	ss, err := rr.workers.take(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	params.Meta = mcp.Meta{mcp.MetaKeyProtocolVersion: wire.StatelessRevision}
-	return &mcp.CallToolRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}}, rr.workers.put, nil
+	params.Meta = rec.Caller.meta()
+	return &mcp.CallToolRequest{Session: ss, Params: params, Extra: extra}, rr.workers.put, nil
 }
