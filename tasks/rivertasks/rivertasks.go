@@ -17,7 +17,11 @@ package rivertasks
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/riverqueue/river"
 
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/tasks"
@@ -59,10 +63,20 @@ type Options struct {
 }
 
 // A Store keeps tasks in a database and gives their runs to the processes that
-// share it.
+// share it. It is a [tasks.Dispatcher].
 type Store struct {
-	tasks.Store
+	opts     Options
+	db       database
+	observer observe.Observer
+	epoch    string
+	watched  watched
+
+	life context.Context // ends with the store
+	end  context.CancelFunc
+	work sync.WaitGroup // background work
 }
+
+var _ tasks.Dispatcher = (*Store)(nil)
 
 // Open opens the database that dsn names and brings its schema up to date. It
 // understands
@@ -70,28 +84,112 @@ type Store struct {
 //	sqlite:/path/to/file            (created if it is missing; a local disk)
 //	postgres://user:password@host/database?sslmode=...   (or postgresql://)
 //
+// A file is written so that a handle that was given out survives a loss of power;
+// sqlite:/path/to/file?synchronous=normal is twice as fast, and then may lose the
+// last moments.
+//
 // A PostgreSQL address must lead to the server itself or to a pooler in session
 // mode: the store listens, and holds locks for as long as it is open.
 //
-// It returns an error that is a [*NewerError] if the schema was made by a
-// program that is newer than this one and that says that this one cannot read it.
+// The error is a [*NewerError] if the database was upgraded by a newer program so
+// that this one cannot use it, and an [*OlderError] if it has to be upgraded first
+// and [Options.NoMigrate] is set.
 func Open(ctx context.Context, dsn string, opts *Options) (*Store, error) {
-	return nil, errors.ErrUnsupported
+	s := &Store{}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.opts = s.opts.withDefaults()
+	s.observer = observe.Or(s.opts.Observer)
+	db, err := openDatabase(ctx, dsn, &s.opts, s.observer)
+	if err != nil {
+		return nil, err
+	}
+	s.db = db
+	if s.opts.NoMigrate {
+		err = db.check(ctx)
+	} else {
+		err = db.migrate(ctx)
+	}
+	if err == nil {
+		_, err = scanOne(ctx, db.read(), `SELECT epoch FROM mcp_store`, nil, &s.epoch)
+	}
+	if err != nil {
+		db.close()
+		return nil, err
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.watch(s.life)
+	return s, nil
 }
 
-// Close ends the store. Close every [tasks.Manager] that uses it before.
-func (s *Store) Close(ctx context.Context) error { return errors.ErrUnsupported }
+func (o Options) withDefaults() Options {
+	positive := func(v *int, otherwise int) {
+		if *v <= 0 {
+			*v = otherwise
+		}
+	}
+	if o.Workers != NoWorkers {
+		positive(&o.Workers, 64)
+		o.Workers = min(o.Workers, river.QueueNumWorkersMax)
+	}
+	positive(&o.MaxResult, 32<<20)
+	positive(&o.MaxPerOwner, 10_000)
+	if o.Lease <= 0 {
+		o.Lease = 3 * time.Second
+	}
+	return o
+}
+
+// Close ends the store. Close every [tasks.Manager] that uses it before. It may be
+// called many times.
+func (s *Store) Close(ctx context.Context) error {
+	s.end()
+	done := make(chan struct{})
+	go func() {
+		s.work.Wait()
+		s.db.close()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // Migrate brings the schema of a database up to date, as Open does, and nothing
 // else: for a step of its own before new programs start.
-func Migrate(ctx context.Context, dsn string, opts *Options) error { return errors.ErrUnsupported }
-
-// A NewerError says that the database is newer than this program.
-type NewerError struct {
-	Have, Want int // schema versions
+func Migrate(ctx context.Context, dsn string, opts *Options) error {
+	if opts == nil {
+		opts = &Options{}
+	}
+	db, err := openDatabase(ctx, dsn, opts, observe.Or(opts.Observer))
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	return db.migrate(ctx)
 }
 
-func (e *NewerError) Error() string { return "" }
+// openDatabase connects to what a DSN names.
+func openDatabase(ctx context.Context, dsn string, opts *Options, o observe.Observer) (database, error) {
+	scheme, rest, _ := strings.Cut(dsn, ":")
+	logger := riverLogger(o)
+	switch scheme {
+	case "sqlite":
+		path, query, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "?")
+		return openSQLite(ctx, path, query, logger)
+	case "postgres", "postgresql":
+		return openPostgres(ctx, dsn, opts.Schema, logger)
+	}
+	return nil, errors.New("rivertasks: the address of the database must begin with sqlite: or postgres:")
+}
+
+func (s *Store) failed(ctx context.Context, operation string, err error) {
+	s.observer.Observe(ctx, OperationFailed{Operation: operation, Err: err})
+}
 
 // An Inspection is the state of a store at one moment.
 type Inspection struct {

@@ -1,0 +1,128 @@
+package rivertasks
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/steadymcp/steady/tasks"
+)
+
+// An attachment is the part that one process takes, or one of several managers in
+// it.
+type attachment struct {
+	s    *Store
+	p    tasks.Process
+	host string
+
+	life context.Context // ends with Detach
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	lock lock // non-nil while held
+	seen map[string]*sighting
+	last time.Time // when the others were last looked at
+
+	mu       sync.Mutex
+	worker   worker // nil until River has started, and with NoWorkers
+	draining chan struct{}
+	drain    sync.Once
+	stopped  chan struct{} // closed when River has stopped, or was never started
+	detach   sync.Once
+}
+
+// RunsHere implements [tasks.Dispatcher].
+func (s *Store) RunsHere() bool { return s.opts.Workers != NoWorkers }
+
+// Attach implements [tasks.Dispatcher].
+func (s *Store) Attach(p tasks.Process) (tasks.Attachment, error) {
+	if s.life.Err() != nil {
+		return nil, errors.New("rivertasks: the store is closed")
+	}
+	a := &attachment{s: s, p: p, seen: map[string]*sighting{}, draining: make(chan struct{}), stopped: make(chan struct{})}
+	a.host, _ = os.Hostname()
+	a.life, a.end = context.WithCancel(context.Background())
+	// Before it is known to be alive it must not claim anything.
+	first, cancel := context.WithTimeout(a.life, s.opts.Lease)
+	if err := a.beat(first); err != nil {
+		s.failed(first, "beat", err)
+	}
+	cancel()
+	a.work.Go(a.live)
+	a.work.Go(a.runJobs)
+	return a, nil
+}
+
+// runJobs starts River, as soon as the database answers, and stops it.
+func (a *attachment) runJobs() {
+	defer close(a.stopped)
+	if !a.s.RunsHere() {
+		return
+	}
+	cfg := workConfig{id: a.p.Worker, workers: a.s.opts.Workers, logger: riverLogger(a.s.observer), start: a.p.Start}
+	for {
+		w, err := a.s.db.start(cfg)
+		if err == nil {
+			a.mu.Lock()
+			a.worker = w
+			a.mu.Unlock()
+			<-a.draining
+			_ = w.Stop(a.life)
+			if a.life.Err() != nil { // some have not returned
+				_ = w.StopAndCancel(context.Background())
+			}
+			return
+		}
+		a.s.failed(a.life, "work", err)
+		select {
+		case <-time.After(time.Second):
+		case <-a.draining:
+			return
+		}
+	}
+}
+
+// Drain implements [tasks.Attachment].
+func (a *attachment) Drain() { a.drain.Do(func() { close(a.draining) }) }
+
+// Detach implements [tasks.Attachment].
+func (a *attachment) Detach(ctx context.Context) {
+	a.Drain()
+	select {
+	case <-a.stopped:
+	case <-ctx.Done():
+	}
+	a.detach.Do(func() {
+		a.end()
+		a.work.Wait()
+		a.leave(ctx)
+	})
+}
+
+// leave removes the worker if it has nothing left. Otherwise the others find out
+// that it is gone when it is: what it runs may still run.
+func (a *attachment) leave(ctx context.Context) {
+	select {
+	case <-a.stopped:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.s.opts.Lease)
+	defer cancel()
+	var left bool
+	err := a.s.db.write(ctx, func(ctx context.Context, t tx) (err error) {
+		if left, err = exists(ctx, t, `SELECT 1 FROM mcp_task t WHERE t.worker = $1 AND t.worker <> '' LIMIT 1`, a.p.Worker); err != nil || left {
+			return err
+		}
+		_, err = t.exec(ctx, `DELETE FROM mcp_worker WHERE id = $1 AND until IS NULL`, a.p.Worker)
+		return err
+	})
+	if err != nil {
+		a.s.failed(ctx, "beat", err)
+	}
+	if a.lock != nil && err == nil && !left {
+		a.lock.release()
+	}
+}
