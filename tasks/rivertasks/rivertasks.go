@@ -190,34 +190,3 @@ func openDatabase(ctx context.Context, dsn string, opts *Options, o observe.Obse
 func (s *Store) failed(ctx context.Context, operation string, err error) {
 	s.observer.Observe(ctx, OperationFailed{Operation: operation, Err: err})
 }
-
-// An Inspection is the state of a store at one moment.
-type Inspection struct {
-	Counts  map[tasks.Status]int // tasks by state
-	Waiting int                  // runs that no process has taken yet
-	Oldest  time.Duration        // age of the oldest run that waits; zero if none
-	Stuck   []Stuck              // at most 100
-	Workers []Worker
-}
-
-// Stuck is a task that ought to have moved on.
-type Stuck struct {
-	Task, Tool, Worker string
-	Since              time.Duration
-	Reason             string
-}
-
-// A Worker is a process that takes part.
-type Worker struct {
-	ID, Host string
-	PID      int
-	Running  int // tasks that it runs
-}
-
-// Inspect looks at a database without taking part.
-func Inspect(ctx context.Context, dsn string, opts *Options) (*Inspection, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// Inspect looks at the store.
-func (s *Store) Inspect(ctx context.Context) (*Inspection, error) { return nil, errors.ErrUnsupported }

@@ -11,6 +11,7 @@ import (
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/tasks"
 	"github.com/steadymcp/steady/tasks/rivertasks"
+	"github.com/steadymcp/steady/tasks/rivertasks/internal/pgserver"
 	"github.com/steadymcp/steady/tasks/taskstest"
 )
 
@@ -43,4 +44,8 @@ func sqliteDSN(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempD
 
 func TestStoreOnSQLite(t *testing.T) {
 	taskstest.Run(t, func(t *testing.T) tasks.Store { return open(t, sqliteDSN(t)+"?synchronous=normal", nil) })
+}
+
+func TestStoreOnPostgres(t *testing.T) {
+	taskstest.Run(t, func(t *testing.T) tasks.Store { return open(t, pgserver.DSN(t), nil) })
 }
