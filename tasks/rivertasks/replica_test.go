@@ -129,21 +129,16 @@ func textOf(res *mcp.CallToolResult) string {
 	return text
 }
 
-// runs counts the runs of a tool over all replicas, by the replica's name.
+// runs counts how often a tool runs, over all replicas.
 type runs struct {
-	mu  sync.Mutex
-	by  map[string]int
-	now int
-	max int
+	mu            sync.Mutex
+	all, now, max int
 }
 
-func (c *runs) begin(replica string) (end func()) {
+func (c *runs) begin() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.by == nil {
-		c.by = map[string]int{}
-	}
-	c.by[replica]++
+	c.all++
 	c.now++
 	c.max = max(c.max, c.now)
 	return func() {
@@ -151,12 +146,6 @@ func (c *runs) begin(replica string) (end func()) {
 		defer c.mu.Unlock()
 		c.now--
 	}
-}
-
-func (c *runs) count(replica string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.by[replica]
 }
 
 // tool adds a raw tool.
@@ -207,7 +196,7 @@ func TestGracefulStopHandsOver(t *testing.T) {
 		export := func(name string) func(*tasks.Manager, *mcp.Server) {
 			return func(_ *tasks.Manager, s *mcp.Server) {
 				tool(s, "export", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-					defer count.begin(name)()
+					defer count.begin()()
 					select {
 					case <-release:
 						return text("by " + name), nil

@@ -184,7 +184,7 @@ func openDatabase(ctx context.Context, dsn string, opts *Options, o observe.Obse
 	case "postgres", "postgresql":
 		return openPostgres(ctx, dsn, opts.Schema, logger)
 	}
-	return nil, errors.New("rivertasks: the address of the database must begin with sqlite: or postgres:")
+	return nil, errors.New("rivertasks: the address of the database must be sqlite:PATH or postgres://...; it is neither")
 }
 
 func (s *Store) failed(ctx context.Context, operation string, err error) {

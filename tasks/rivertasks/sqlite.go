@@ -118,6 +118,7 @@ func (d *sqliteDB) migrate(ctx context.Context) error {
 	if err := newerRiver(ctx, sqlQuerier{t}, m.AllVersions(), err); err != nil {
 		return err
 	}
+	//lint:ignore SA1019 what cannot be in one transaction is PostgreSQL's, and here the transaction is the lock
 	if _, err := m.MigrateTx(ctx, t, rivermigrate.DirectionUp, nil); err != nil {
 		return err
 	}
