@@ -6,13 +6,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/perserver"
 	"github.com/steadymcp/steady/limits"
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/pagination"
@@ -96,13 +96,13 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 	if o.Tasks != nil && o.TaskManager != nil {
 		return nil, errors.New("steady: Options has both Tasks and TaskManager; a manager has its options already")
 	}
-	if !wrapped.claim(server) {
+	s := &Stack{}
+	if !wrapped.Claim(server, weak.Make(s)) {
 		return nil, errors.New("steady: the server is wrapped already; Wrap it once")
 	}
 
 	with := func(part Part) bool { return !slices.Contains(o.Without, part) }
-	s := &Stack{}
-	var stack []mcp.Middleware
+	stack := []mcp.Middleware{s.keep}
 	add := func(part Part, m mcp.Middleware) {
 		s.parts = append(s.parts, part)
 		stack = append(stack, m)
@@ -134,7 +134,7 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 			s.ownsTasks = true
 		}
 		if err := s.Tasks.Install(server); err != nil {
-			wrapped.release(server)
+			wrapped.Release(server)
 			return nil, fmt.Errorf("steady: %w", err)
 		}
 		add(Tasks, s.Tasks.Middleware())
@@ -193,37 +193,20 @@ func first(observers ...observe.Observer) observe.Observer {
 	return nil
 }
 
-// wrapped are the servers that live and are wrapped. The SDK has no place on a
-// server for that, and a second stack would resolve, count and cut everything
-// twice without a word.
-var wrapped serverSet
+// wrapped are the stacks of the servers that are wrapped. A second one would
+// resolve, count and cut everything twice without a word. A stack leads to its
+// server, so it is the server's middleware that keeps it (see [Stack.keep]).
+var wrapped perserver.Map[weak.Pointer[Stack]]
 
-type serverSet struct {
-	mu      sync.Mutex
-	servers map[weak.Pointer[mcp.Server]]bool
-}
+// stackOf returns the stack that Wrap installed on server, or nil.
+func stackOf(server *mcp.Server) *Stack { return wrapped.Get(server).Value() }
 
-// claim reports whether the server was not in the set, and puts it there for
-// as long as it lives.
-func (w *serverSet) claim(server *mcp.Server) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := weak.Make(server)
-	if w.servers[key] {
-		return false
+// keep is middleware that does nothing but to make the stack live as long as the
+// server.
+func (s *Stack) keep(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		runtime.KeepAlive(s)
+		return res, err
 	}
-	if w.servers == nil {
-		w.servers = map[weak.Pointer[mcp.Server]]bool{}
-	}
-	w.servers[key] = true
-	runtime.AddCleanup(server, w.forget, key)
-	return true
-}
-
-func (w *serverSet) release(server *mcp.Server) { w.forget(weak.Make(server)) }
-
-func (w *serverSet) forget(key weak.Pointer[mcp.Server]) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.servers, key)
 }

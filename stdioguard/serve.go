@@ -35,6 +35,17 @@ import (
 // soon as the time above is over, and leaves them running. Main must return
 // then: the process, and not Serve, ends them.
 func (t *Transport) Serve(ctx context.Context, server *mcp.Server) error {
+	return t.ServeThrough(ctx, server, nil)
+}
+
+// ServeThrough is Serve with something between server and the transport, such as
+// a log of the messages or the push of a tasks manager. wrap is called once, and
+// what it returns must pass on what it does not know; nil means nothing.
+func (t *Transport) ServeThrough(ctx context.Context, server *mcp.Server, wrap func(mcp.Transport) mcp.Transport) error {
+	var outer mcp.Transport = t
+	if wrap != nil {
+		outer = wrap(t)
+	}
 	var signals chan os.Signal // nil, and never ready, with NoSignals
 	if !t.opts.NoSignals {
 		signals = make(chan os.Signal, 2)
@@ -44,7 +55,7 @@ func (t *Transport) Serve(ctx context.Context, server *mcp.Server) error {
 	server.AddReceivingMiddleware(joinShutdown)
 	// The SDK drops replies once the context of a session is cancelled.
 	base := context.WithoutCancel(ctx)
-	session, err := server.Connect(context.WithValue(base, transportKey{}, t), t, nil)
+	session, err := server.Connect(context.WithValue(base, transportKey{}, t), outer, nil)
 	if err != nil {
 		return err
 	}

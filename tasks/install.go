@@ -4,14 +4,12 @@ import (
 	"context"
 	stderrors "errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady/internal/perserver"
 	"github.com/steadymcp/steady/internal/wire"
 )
 
@@ -28,12 +26,12 @@ import (
 // on server, or if server has a tool with one of the [ToolNames]. A tool that is
 // added later replaces ours without a word: the SDK tells nobody.
 func (m *Manager) Install(server *mcp.Server) (err error) {
-	if !managed.claim(server) {
+	if !managed.Claim(server, struct{}{}) {
 		return stderrors.New("tasks: a manager is installed on this server already; one serves all its tools")
 	}
 	defer func() {
 		if err != nil {
-			managed.forget(weak.Make(server))
+			managed.Release(server)
 		}
 	}()
 	if !m.opts.ExtensionOnly {
@@ -105,35 +103,7 @@ const maxPages = 1000 // of a list of tools
 // managed are the servers that live and have a manager. The SDK has no place on
 // a server for that, and of two managers the second would answer for the handles
 // of the first, which it does not know.
-var managed serverSet
-
-type serverSet struct {
-	mu      sync.Mutex
-	servers map[weak.Pointer[mcp.Server]]bool
-}
-
-// claim reports whether the server was not in the set, and puts it there for
-// as long as it lives.
-func (s *serverSet) claim(server *mcp.Server) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := weak.Make(server)
-	if s.servers[key] {
-		return false
-	}
-	if s.servers == nil {
-		s.servers = map[weak.Pointer[mcp.Server]]bool{}
-	}
-	s.servers[key] = true
-	runtime.AddCleanup(server, s.forget, key)
-	return true
-}
-
-func (s *serverSet) forget(key weak.Pointer[mcp.Server]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.servers, key)
-}
+var managed perserver.Map[struct{}]
 
 // notReached is the handler of the extension's methods: registering it makes
 // the SDK decode their parameters, and the middleware answers, because it alone
