@@ -147,7 +147,7 @@ func (p *program) ends(t *testing.T) error {
 func connectTo(t *testing.T, url, revision string) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "v1.0.0"}, nil)
-	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, MaxRetries: -1},
+	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = cs.Close() })
