@@ -179,8 +179,8 @@ func (c *Catalog) feedbackTool() *ownTool {
 	}, map[string]any{
 		"required": []string{"category", "severity", "endpoint", "expected", "got", "source"},
 		"properties": map[string]any{
-			"category": map[string]any{"enum": []string{"stale", "missing", "wrong", "malformed", "other"}, "description": "What is the matter with the data"},
-			"severity": map[string]any{"enum": []string{"low", "medium", "high"}, "description": "How much harm it does: high if a decision rests on it"},
+			"category": map[string]any{"type": "string", "enum": []string{"stale", "missing", "wrong", "malformed", "other"}, "description": "What is the matter with the data"},
+			"severity": map[string]any{"type": "string", "enum": []string{"low", "medium", "high"}, "description": "How much harm it does: high if a decision rests on it"},
 			"endpoint": map[string]any{"type": "string", "minLength": 1, "maxLength": 256, "description": "Id or path of the entry that answered"},
 			"expected": text("The value that is right, with its date and unit"),
 			"got":      text("The value that the call gave, and for which arguments"),

@@ -33,6 +33,7 @@ func (b *Budget) Install(server *mcp.Server) {
 			"Pass the handle that the cut result names; follow next_offset until it is null. " +
 			"Kept results are gone after " + b.spill.opts.TTL.String() + ".",
 		Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)},
+		InputSchema:  readSchema(b.toolLimit(b.spill.opts.Tool)),
 		OutputSchema: windowSchema(),
 	}, b.readResult)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
@@ -51,6 +52,20 @@ type readInput struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"How many items to return at most; as many as fit if left out."`
 	Path   string `json:"path,omitempty" jsonschema:"JSON Pointer to a part of the result, such as /items/3. What was cut most if left out."`
 	Part   int    `json:"part,omitempty" jsonschema:"Number of the block, for a result that has several."`
+}
+
+// mostItems bounds the limit of a piece, however large the budget is.
+const mostItems = 100_000
+
+// readSchema is the schema of readInput. No more items than half the bytes of a
+// piece fit into it, so that is the most that limit may ask for.
+func readSchema(bytes int) *jsonschema.Schema {
+	s, err := jsonschema.For[readInput](nil)
+	if err != nil {
+		panic(err) // the type is above
+	}
+	s.Properties["limit"].Maximum = jsonschema.Ptr(float64(min(max(bytes/2, 1), mostItems)))
+	return s
 }
 
 // window is a piece of a kept result.

@@ -18,7 +18,7 @@ const (
 
 var (
 	// saysWhen matches the words with which descriptions say when to use a tool.
-	saysWhen = regexp.MustCompile(`(?i)\b(use|used|using|useful|when|whenever|call|before|after|if|instead|rather than|for (?:finding|getting|checking|looking|reading)|prefer|unless|only)\b`)
+	saysWhen = regexp.MustCompile(`(?i)\b(use|used|using|useful|when|whenever|call|before|after|if|instead|rather than|for (?:finding|getting|checking|looking|reading)|prefer|better|first|unless|only|do not|don't|not for)\b`)
 	// saysResult matches those with which they say what comes back.
 	saysResult = regexp.MustCompile(`(?i)\b(returns?|returned|results?|responds?|outputs?|yields?|gives?|answers?|shows?|lists?|contains?|includes?|including|produces?|reports?|as (?:json|csv|text|markdown))\b`)
 )

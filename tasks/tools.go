@@ -120,7 +120,7 @@ func (m *Manager) addTools(server *mcp.Server) {
 	add(names.Status, "Says how a slow call is getting on. Waits a while for news, so there is no need to call it in a tight loop. "+
 		"Without task_id it lists your running tasks.", id+","+wait, "", true, m.statusTool)
 	add(names.Result, "Returns the result of a slow call that was answered with a task. Waits a while if it still runs.", id+","+wait, `"task_id"`, true, m.resultTool)
-	add(names.Cancel, "Stops a slow call that was answered with a task. What was done until then is not undone.", id, `"task_id"`, false, m.cancelTool)
+	add(names.Cancel, "Stops a slow call that was answered with a task, and returns how it stands then. What was done until then is not undone.", id, `"task_id"`, false, m.cancelTool)
 	add(names.Answer, "Answers the questions that a task waits with. Only what the user said is an answer.",
 		id+`,"answers":{"type":"object","description":"One answer for each key of the questions: {\"action\": \"accept\", \"content\": {...}} or {\"action\": \"decline\"}.","additionalProperties":{"type":"object"}}`,
 		`"task_id","answers"`, false, m.answerTool)

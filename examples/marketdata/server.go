@@ -20,11 +20,11 @@ import (
 // There are six, and a new source is no reason for a seventh.
 var shortcuts = []catalog.Shortcut{
 	{Name: "symbol_search", Entry: "symbol-search", Description: "Finds the ticker of a company by its name. Use it first if only the name is known: everything else takes the ticker. The same as call_api with symbol-search."},
-	{Name: "sec_filings", Entry: "sec-filings", Description: "Lists what a company has filed with the SEC, the latest first. The same as call_api with sec-filings."},
-	{Name: "insider_trades", Entry: "insider-trades", Description: "Lists what executives and directors bought and sold of their own company's shares. The same as call_api with insider-trades."},
-	{Name: "financials", Entry: "financials", Description: "Gives a company's main figures by year or quarter: revenue, profit, margins, cash, debt. The same as call_api with financials."},
-	{Name: "congress_trades", Entry: "congress-trades", Description: "Lists share trades that members of Congress disclosed. The same as call_api with congress-trades."},
-	{Name: "news_sentiment", Entry: "news-sentiment", Description: "Lists headlines about a company, each with a score from -1 to 1. The same as call_api with news-sentiment."},
+	{Name: "sec_filings", Entry: "sec-filings", Description: "Lists what a company has filed with the SEC, the latest first. Use it when a form, a date or a document is asked for. The same as call_api with sec-filings."},
+	{Name: "insider_trades", Entry: "insider-trades", Description: "Lists what executives and directors bought and sold of their own company's shares. Use it for what insiders do, not for what a fund holds. The same as call_api with insider-trades."},
+	{Name: "financials", Entry: "financials", Description: "Gives a company's main figures by year or quarter: revenue, profit, margins, cash, debt. Use it when one figure or its course is asked for. The same as call_api with financials."},
+	{Name: "congress_trades", Entry: "congress-trades", Description: "Lists share trades that members of Congress disclosed. Use it when a politician or a party is asked about. The same as call_api with congress-trades."},
+	{Name: "news_sentiment", Entry: "news-sentiment", Description: "Lists headlines about a company, each with a score from -1 to 1. Use it for the mood about a company, not for its figures. The same as call_api with news-sentiment."},
 }
 
 // newServer returns the server in front of the API, and what ends its

@@ -22,12 +22,5 @@ func TestCatalog(t *testing.T) {
 	registrytest.Snapshot(t, build())
 	registrytest.CheckStable(t, build)
 
-	profiles := registry.Profiles()
-	for _, p := range profiles {
-		p.Exceptions = []registry.Exception{
-			{Rule: "limit-unbounded", Tool: "read_result", Reason: "a piece is as large as the budget lets it be, whatever the limit"},
-			{Rule: "description-no-result", Tool: "task_cancel", Reason: "it returns what task_status returns"},
-		}
-	}
-	registrytest.CheckLint(t, build(), profiles...)
+	registrytest.CheckLint(t, build(), registry.Profiles()...)
 }
