@@ -8,16 +8,21 @@ package registrytest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -35,13 +40,15 @@ const serverFile = "=server.json"
 
 // Snapshot compares what server advertises with the files under
 // testdata/tools/TESTNAME: one for each tool, and =server.json with the order
-// of the tools and the server's instructions. A difference fails the test with
-// what it means to callers and a line by line comparison.
+// of the tools and the lines of the server's instructions. A difference fails
+// the test with what it means to callers and a line by line comparison.
 //
 // Run the test with -update-tools, or with UPDATE_TOOLS=1 in the environment,
-// to rewrite the files. A file that is missing is written, except where the
-// environment has CI set: there it fails the test, because a snapshot that was
-// never committed holds nothing.
+// to rewrite the files. Where there are none they are written, unless the
+// environment has CI set: then the test fails, because a snapshot that was
+// never committed holds nothing. ("0" and "false" are as good as not set.)
+//
+// A test takes one snapshot; for several servers use t.Run.
 func Snapshot(t testing.TB, server *mcp.Server) {
 	t.Helper()
 	SnapshotListing(t, listing(t, server))
@@ -54,13 +61,27 @@ func SnapshotListing(t testing.TB, now *registry.Listing) {
 	s := snapshot{
 		t:      t,
 		dir:    filepath.Join("testdata", "tools", unsafePath.ReplaceAllString(t.Name(), "_")),
-		update: *update || os.Getenv(updateVariable) != "",
-		ci:     os.Getenv("CI") != "",
+		update: *update || isSet(updateVariable),
+		ci:     isSet("CI"),
 	}
+	if _, twice := snapshots.LoadOrStore(s.dir, true); twice {
+		t.Fatalf("registrytest: there is a snapshot in %s already; give each server a test of its own, with t.Run", s.dir)
+	}
+	t.Cleanup(func() { snapshots.Delete(s.dir) })
 	s.check(now)
 }
 
-var unsafePath = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
+var (
+	unsafePath = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
+	snapshots  sync.Map // folders of tests that run
+)
+
+// isSet reports whether a variable of the environment says yes.
+func isSet(variable string) bool {
+	value := os.Getenv(variable)
+	yes, err := strconv.ParseBool(value)
+	return value != "" && (err != nil || yes)
+}
 
 type snapshot struct {
 	t      testing.TB
@@ -79,9 +100,12 @@ func (s *snapshot) check(now *registry.Listing) {
 			s.t.Fatalf("registrytest: tool %d cannot be read: %v", i+1, err)
 		}
 		order = append(order, named.Name)
-		files[fileName(named.Name)] = indent(tool)
 	}
-	about, err := marshal(map[string]any{"order": order, "instructions": now.Instructions})
+	names := fileNames(order)
+	for i, tool := range now.Tools {
+		files[names[i]] = indent(tool)
+	}
+	about, err := marshal(serverAbout{Instructions: lines(now.Instructions), Order: order})
 	if err != nil {
 		s.t.Fatalf("registrytest: %v", err)
 	}
@@ -98,11 +122,7 @@ func (s *snapshot) check(now *registry.Listing) {
 	if len(saved) > 0 {
 		s.explain(saved, now)
 	}
-	names := []string{serverFile}
-	for _, tool := range order {
-		names = append(names, fileName(tool))
-	}
-	for _, name := range names {
+	for _, name := range append([]string{serverFile}, names...) {
 		want, ok := saved[name]
 		switch {
 		case ok && !bytes.Equal(want, files[name]):
@@ -122,19 +142,30 @@ func (s *snapshot) check(now *registry.Listing) {
 	}
 }
 
+// serverAbout is what serverFile holds. Instructions are in lines, so that a
+// changed one is seen among the others.
+type serverAbout struct {
+	Instructions []string `json:"instructions"`
+	Order        []string `json:"order"`
+}
+
+func lines(text string) []string {
+	if text == "" {
+		return []string{}
+	}
+	return strings.Split(text, "\n")
+}
+
 // explain says what the difference means to callers.
 func (s *snapshot) explain(saved map[string][]byte, now *registry.Listing) {
 	s.t.Helper()
-	var about struct {
-		Order        []string
-		Instructions string
-	}
+	var about serverAbout
 	if json.Unmarshal(saved[serverFile], &about) != nil {
 		return
 	}
-	old := &registry.Listing{Instructions: about.Instructions}
-	for _, name := range about.Order {
-		if tool, ok := saved[fileName(name)]; ok {
+	old := &registry.Listing{Instructions: strings.Join(about.Instructions, "\n")}
+	for _, name := range fileNames(about.Order) {
+		if tool, ok := saved[name]; ok {
 			old.Tools = append(old.Tools, tool)
 		}
 	}
@@ -195,10 +226,41 @@ func (s *snapshot) write(files, saved map[string][]byte) {
 	}
 }
 
-// fileName returns the name of a tool's file, whatever its name is.
-func fileName(tool string) string {
-	return strings.ReplaceAll(url.PathEscape(tool), "=", "%3D") + ".json"
+// fileNames gives each tool a file of its own, also where capitals and small
+// letters are one, and where a listing has a name twice.
+func fileNames(tools []string) []string {
+	names := make([]string, len(tools))
+	taken := map[string]int{}
+	for i, tool := range tools {
+		name := fileName(tool)
+		key := strings.ToLower(name)
+		if taken[key]++; taken[key] > 1 {
+			name += "=" + strconv.Itoa(taken[key])
+		}
+		names[i] = name + ".json"
+	}
+	return names
 }
+
+// maxFileName leaves room for what is added, within the 255 bytes that file
+// systems take.
+const maxFileName = 200
+
+// fileName returns a name for a tool's file that every file system takes. No two
+// tools have the same.
+func fileName(tool string) string {
+	name := strings.NewReplacer("=", "%3D", ":", "%3A").Replace(url.PathEscape(tool))
+	if base, _, _ := strings.Cut(name, "."); reserved.MatchString(base) {
+		name = fmt.Sprintf("%%%02X%s", name[0], name[1:])
+	}
+	if len(name) > maxFileName {
+		name = fmt.Sprintf("%s=%x", name[:maxFileName/2], sha256.Sum256([]byte(tool)))
+	}
+	return name
+}
+
+// reserved are names that Windows has for devices, with any extension.
+var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
 
 func indent(data []byte) []byte {
 	var b bytes.Buffer
@@ -229,7 +291,7 @@ func CheckLint(t testing.TB, server *mcp.Server, profiles ...*registry.Profile) 
 	}
 	l := listing(t, server)
 	for _, p := range profiles {
-		report, err := registry.Lint(context.Background(), l, p)
+		report, err := registry.Lint(t.Context(), l, p)
 		if err != nil {
 			t.Fatalf("registrytest: %v", err)
 		}
@@ -280,9 +342,14 @@ func firstDifference(a, b *registry.Listing) string {
 	return ""
 }
 
+// listTimeout bounds how long a server may take to say what it has.
+const listTimeout = 30 * time.Second
+
 func listing(t testing.TB, server *mcp.Server) *registry.Listing {
 	t.Helper()
-	l, err := registry.ListingOf(context.Background(), server)
+	ctx, cancel := context.WithTimeout(t.Context(), listTimeout)
+	defer cancel()
+	l, err := registry.ListingOf(ctx, server)
 	if err != nil {
 		t.Fatalf("registrytest: %v", err)
 	}

@@ -22,10 +22,15 @@ type recorder struct {
 	name string
 	logs []string
 	errs []string
+
+	cleanups []func()
 }
 
 func (r *recorder) Helper()      {}
 func (r *recorder) Name() string { return r.name }
+
+func (r *recorder) Context() context.Context { return context.Background() }
+func (r *recorder) Cleanup(f func())         { r.cleanups = append(r.cleanups, f) }
 func (r *recorder) Logf(format string, args ...any) {
 	r.logs = append(r.logs, fmt.Sprintf(format, args...))
 }
@@ -41,6 +46,9 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func record(f func(t testing.TB)) (r *recorder) {
 	r = &recorder{name: "TestIt/case 1"}
 	defer func() {
+		for _, f := range r.cleanups {
+			f()
+		}
 		if v := recover(); v != nil && v != any(r) {
 			panic(v)
 		}
@@ -131,6 +139,63 @@ func TestSnapshotOfAnyName(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join("testdata", "tools", "TestIt_case_1"))
 	require.NoError(t, err)
 	require.Len(t, entries, 3)
+}
+
+// One test, one snapshot: two would take turns to rewrite the same files.
+func TestSnapshotTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("CI", "")
+	r := record(func(t testing.TB) {
+		Snapshot(t, server(""))
+		Snapshot(t, server(""))
+	})
+	require.Contains(t, strings.Join(r.errs, ""), "give each server a test of its own")
+	require.Empty(t, record(func(t testing.TB) { Snapshot(t, server("")) }).errs, "a second run of the test")
+}
+
+// "0" and "false" say no, as they do elsewhere.
+func TestEnvironment(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "0": false, "false": false, "FALSE": false, "1": true, "true": true, "yes": true, "github": true} {
+		t.Setenv("STEADY_TEST_VARIABLE", value)
+		require.Equal(t, want, isSet("STEADY_TEST_VARIABLE"), value)
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 300)
+	names := fileNames([]string{"getA", "geta", "get_a", "twice", "twice", "con", "AUX.x", "a:b", "a=2", "=server", "", ".", "../up", long + "a", long + "b", "größe"})
+	seen := map[string]bool{}
+	for _, n := range names {
+		require.False(t, seen[strings.ToLower(n)], n)
+		seen[strings.ToLower(n)] = true
+		require.LessOrEqual(t, len(n), 255)
+		require.NotContains(t, n, ":")
+		require.NotContains(t, n, "/")
+		require.NotEqual(t, serverFile, n)
+		base, _, _ := strings.Cut(n, ".")
+		require.False(t, reserved.MatchString(base), n)
+		require.Equal(t, ".json", filepath.Ext(n))
+	}
+	require.Equal(t, "get_a.json", names[2], "an ordinary name is its file's")
+}
+
+// The instructions are compared line by line, and two tools of one name are
+// both held.
+func TestSnapshotOfTexts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("CI", "")
+	l := func(second, instructions string) *registry.Listing {
+		return &registry.Listing{Instructions: instructions, Tools: []json.RawMessage{json.RawMessage(`{"name":"a"}`), json.RawMessage(`{"name":"a","title":"` + second + `"}`)}}
+	}
+	check := func(l *registry.Listing) string {
+		return strings.Join(record(func(t testing.TB) { SnapshotListing(t, l) }).errs, "\n")
+	}
+	require.Empty(t, check(l("x", "one\ntwo\nthree")))
+	require.Empty(t, check(l("x", "one\ntwo\nthree")))
+	got := check(l("y", "one\n2\nthree"))
+	require.Contains(t, got, "      \"one\",\n-     \"two\",\n+     \"2\",\n      \"three\"")
+	require.Contains(t, got, "-   \"title\": \"x\"\n+   \"title\": \"y\"")
 }
 
 func TestCheckStable(t *testing.T) {
