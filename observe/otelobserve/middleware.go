@@ -42,6 +42,8 @@ func callFrom(ctx context.Context) *call {
 	return c
 }
 
+var serverSpan = trace.WithSpanKind(trace.SpanKindServer)
+
 func (t *Telemetry) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (res mcp.Result, err error) {
 	start := time.Now()
 	k := target{method: method, version: versionOf(req), http: overHTTP(req)}
@@ -58,8 +60,7 @@ func (t *Telemetry) serve(ctx context.Context, next mcp.MethodHandler, method st
 	s := t.series.get(k)
 
 	ctx, links := t.parent(ctx, req)
-	opts := make([]trace.SpanStartOption, 0, 4)
-	opts = append(opts, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(start), s.start)
+	opts := append(make([]trace.SpanStartOption, 0, 3), serverSpan, s.start)
 	if links != nil {
 		opts = append(opts, trace.WithLinks(links...))
 	}

@@ -281,7 +281,7 @@ func TestParentOverHTTP(t *testing.T) {
 			addTool(server, "get_order", ok)
 			server.AddReceivingMiddleware(r.Middleware())
 			inner := newHandler(server, revision)
-			posts := map[trace.SpanID]bool{}
+			var posts sync.Map
 			cs := connectHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				ctx := w3c.Extract(req.Context(), propagation.HeaderCarrier(req.Header))
 				ctx, span := r.tracer.Tracer("http").Start(ctx, "http")
@@ -289,7 +289,7 @@ func TestParentOverHTTP(t *testing.T) {
 				inner.ServeHTTP(w, req.WithContext(ctx))
 			}), revision, func(req *http.Request) {
 				ctx, span := r.tracer.Tracer("client").Start(req.Context(), "post")
-				posts[span.SpanContext().SpanID()] = true
+				posts.Store(span.SpanContext().SpanID(), true)
 				w3c.Inject(ctx, propagation.HeaderCarrier(req.Header))
 				span.End()
 			})
@@ -297,7 +297,8 @@ func TestParentOverHTTP(t *testing.T) {
 			require.NoError(t, err)
 			call := r.span(t, "tools/call get_order")
 			require.True(t, call.Parent.IsValid())
-			require.Equal(t, stateless, !posts[call.Parent.SpanID()], "in a session it is the client's span, otherwise the HTTP server's")
+			_, posted := posts.Load(call.Parent.SpanID())
+			require.Equal(t, !stateless, posted, "in a session it is the client's span, otherwise the HTTP server's")
 			require.Equal(t, stateless, len(call.Links) == 0, "the span that opened the session is linked")
 		})
 	}
