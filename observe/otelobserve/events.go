@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/catalog"
 	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/errors"
@@ -141,6 +142,8 @@ func (n *note) count(e observe.Event, c *call) {
 		i.taskDuration.Record(n.ctx, e.Ran.Seconds(), metric.WithAttributeSet(attribute.NewSet(attrs...)))
 	case tasks.Lost:
 		n.task("lost", e.Tool)
+	case tasks.HandedOver:
+		n.task("handed_over", e.Tool)
 	case tasks.Dropped:
 		n.task("dropped", e.Tool)
 	case tasks.Refused:
@@ -166,6 +169,8 @@ func (n *note) count(e observe.Event, c *call) {
 		n.add(i.diverted, e.Lines)
 	case stdioguard.Rejected:
 		n.add(i.rejected, e.Count)
+	case stdioguard.Cancelled:
+		n.add(i.cancelled, int64(e.InFlight))
 	case stdioguard.Abandoned:
 		n.add(i.abandoned, int64(e.InFlight))
 	case stdioguard.Missed:
@@ -174,6 +179,11 @@ func (n *note) count(e observe.Event, c *call) {
 			missed += int64(count)
 		}
 		n.add(i.dropped, missed)
+
+	case steady.TurnedAway:
+		n.add(i.turnedAway, 1, n.value(keyReason, e.Reason))
+	case steady.Cancelled:
+		n.add(i.cancelled, int64(e.Calls))
 	}
 }
 

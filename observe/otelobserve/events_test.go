@@ -51,8 +51,8 @@ var counted = []struct {
 	{discovery.Exact{Tool: "get_order"}, "", 1, nil},
 	{discovery.Routed{Requested: private, Tool: "get_order", Step: discovery.StepTypo, Reason: private}, "steady.discovery.rewrites", 1, tool("get_order", "steady.rewrite.part", "name", "steady.rewrite.step", "typo")},
 	{discovery.Repaired{Tool: "get_order", Change: discovery.Change{Path: private, Kind: "boolean", From: private}}, "steady.discovery.rewrites", 1, tool("get_order", "steady.rewrite.part", "argument", "steady.rewrite.step", "boolean")},
-	{discovery.Suggested{Requested: private, Names: []string{private}}, "steady.discovery.suggestions", 1, map[string]string{}},
-	{discovery.Missed{Requested: private}, "steady.discovery.misses", 1, map[string]string{}},
+	{discovery.Suggested{Requested: private, Names: []string{private}}, "steady.discovery.suggestions", 1, nil},
+	{discovery.Missed{Requested: private}, "steady.discovery.misses", 1, nil},
 	{discovery.Refused{Tool: "get_order", Paths: []string{private}}, "steady.discovery.refusals", 1, tool("get_order")},
 	{discovery.Leaked{Tool: "get_order", Path: private}, "", 1, nil},
 
@@ -75,6 +75,7 @@ var counted = []struct {
 	{tasks.Ended{Task: "T", Tool: "get_order", Status: tasks.Completed, ToolError: true, Ran: time.Second}, "steady.tasks", 1, tool("get_order", "steady.task.state", "completed", "error.type", "tool_error")},
 	{tasks.Ended{Task: "T", Tool: "get_order", Status: tasks.Failed, Cause: stderrors.New(private)}, "steady.tasks", 1, tool("get_order", "steady.task.state", "failed")},
 	{tasks.Ended{Task: "T", Tool: "get_order", Status: tasks.Cancelled, Ran: 2 * time.Second}, "steady.task.duration", 2, tool("get_order", "steady.task.state", "cancelled")},
+	{tasks.HandedOver{Task: "T", Tool: "get_order"}, "steady.tasks", 1, tool("get_order", "steady.task.state", "handed_over")},
 	{tasks.Lost{Task: "T", Tool: "get_order"}, "steady.tasks", 1, tool("get_order", "steady.task.state", "lost")},
 	{tasks.Dropped{Task: "T", Tool: "get_order", Reason: private}, "steady.tasks", 1, tool("get_order", "steady.task.state", "dropped")},
 	{tasks.Refused{Tool: "get_order", Reason: "queue full"}, "steady.tasks", 1, tool("get_order", "steady.task.state", "refused", "steady.reason", "queue full")},
@@ -93,15 +94,20 @@ var counted = []struct {
 
 	{stdioguard.Late{}, "", 1, nil},
 	{stdioguard.Misplaced{Problem: private}, "", 1, nil},
-	{stdioguard.Diverted{FirstLine: private, Lines: 2, Bytes: 40}, "steady.stdio.diverted.size", 40, map[string]string{}},
-	{stdioguard.Diverted{FirstLine: private, Lines: 2, Bytes: 40}, "steady.stdio.diverted.lines", 2, map[string]string{}},
-	{stdioguard.Rejected{Count: 5, Reason: private}, "steady.stdio.rejections", 5, map[string]string{}},
+	{stdioguard.Diverted{FirstLine: private, Lines: 2, Bytes: 40}, "steady.stdio.diverted.size", 40, nil},
+	{stdioguard.Diverted{FirstLine: private, Lines: 2, Bytes: 40}, "steady.stdio.diverted.lines", 2, nil},
+	{stdioguard.Rejected{Count: 5, Reason: private}, "steady.stdio.rejections", 5, nil},
 	{stdioguard.TooLarge{Tool: private}, "", 1, nil},
 	{stdioguard.Overloaded{}, "", 1, nil},
 	{stdioguard.Draining{Cause: stderrors.New(private)}, "", 1, nil},
-	{stdioguard.Cancelled{Cause: stderrors.New(private), InFlight: 2}, "", 1, nil},
-	{stdioguard.Abandoned{InFlight: 4}, "steady.stdio.abandoned", 4, map[string]string{}},
-	{stdioguard.Missed{Events: map[string]int{private: 2, "stdioguard.diverted": 1}}, "steady.events.dropped", 3, map[string]string{}},
+	{stdioguard.Cancelled{Cause: stderrors.New(private), InFlight: 2}, "steady.shutdown.cancelled", 2, nil},
+	{stdioguard.Abandoned{InFlight: 4}, "steady.shutdown.abandoned", 4, nil},
+	{stdioguard.Missed{Events: map[string]int{private: 2, "stdioguard.diverted": 1}}, "steady.events.dropped", 3, nil},
+
+	{steady.Serving{URL: private}, "", 1, nil},
+	{steady.Draining{Calls: 2}, "", 1, nil},
+	{steady.Cancelled{Calls: 2}, "steady.shutdown.cancelled", 2, nil},
+	{steady.TurnedAway{Status: 503, Reason: "too many sessions"}, "steady.http.refusals", 1, map[string]string{"steady.reason": "too many sessions"}},
 }
 
 func tool(name string, attrs ...string) map[string]string {
@@ -153,8 +159,12 @@ func TestEveryEventIsCounted(t *testing.T) {
 	for _, c := range counted {
 		known[strings.TrimPrefix(reflect.TypeOf(c.event).String(), "*")] = true
 	}
-	files, err := filepath.Glob("../../*/*.go")
-	require.NoError(t, err)
+	var files []string
+	for _, pattern := range []string{"../../*.go", "../../*/*.go"} {
+		matches, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, matches...)
+	}
 	require.Greater(t, len(files), 50)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

@@ -35,6 +35,8 @@ type instruments struct {
 	divertedSize metric.Int64Counter
 	diverted     metric.Int64Counter
 	rejected     metric.Int64Counter
+	turnedAway   metric.Int64Counter
+	cancelled    metric.Int64Counter
 	abandoned    metric.Int64Counter
 }
 
@@ -76,7 +78,7 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 	counter(&i.tooLarge, "steady.pagination.refusals", "{result}", "Results that were too large and could not be shortened.")
 	counter(&i.cursors, "steady.pagination.cursor_rejections", "{call}", "Cursors that were not followed.")
 	counter(&i.former, "steady.registry.former_names", "{call}", "Calls of tools by a name that they used to have.")
-	counter(&i.tasks, "steady.tasks", "{task}", "Tasks that reached a state: created, joined, completed, failed, cancelled, lost, dropped, refused.")
+	counter(&i.tasks, "steady.tasks", "{task}", "Tasks that reached a state: created, joined, completed, failed, cancelled, lost, handed_over, dropped, refused.")
 	histogram(&i.taskDuration, "steady.task.duration", "Time from the call of a task to its end.", taskBounds)
 	counter(&i.denials, "steady.tasks.denials", "{call}", "Handles of tasks that were not answered for.")
 	counter(&i.operations, "steady.tasks.operation_failures", "{failure}", "What tasks need and what did not work: the store above all.")
@@ -85,6 +87,8 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 	counter(&i.divertedSize, "steady.stdio.diverted.size", "By", "Bytes of other text than the protocol's that were printed to standard output.")
 	counter(&i.diverted, "steady.stdio.diverted.lines", "{line}", "Lines of other text than the protocol's that were printed to standard output.")
 	counter(&i.rejected, "steady.stdio.rejections", "{message}", "Messages that were not passed on.")
-	counter(&i.abandoned, "steady.stdio.abandoned", "{request}", "Requests without a reply when the server stopped.")
+	counter(&i.turnedAway, "steady.http.refusals", "{request}", "HTTP requests that were refused before they were calls.")
+	counter(&i.cancelled, "steady.shutdown.cancelled", "{call}", "Calls that were cancelled because the server had to stop.")
+	counter(&i.abandoned, "steady.shutdown.abandoned", "{call}", "Calls without a reply when the server stopped.")
 	return i, errors.Join(errs...)
 }
