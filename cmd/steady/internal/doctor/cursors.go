@@ -39,7 +39,7 @@ const walkPages = 12
 
 func (e *exam) checkCursors() {
 	for _, t := range e.may(freely) {
-		if t.class != reads || !t.base.ok() {
+		if t.class != reads || !t.base.ok() || t.base.result.shape != "" {
 			continue
 		}
 		for _, name := range t.input.names {
@@ -81,8 +81,7 @@ func (e *exam) checkCursor(t *tool, name string) {
 	if cursor == "" {
 		return
 	}
-	e.walk(t, args, name, first)
-	second := e.call(t, with(args, name, cursor))
+	second := e.walk(t, args, name, first)
 	again := e.call(t, with(args, name, cursor))
 	if second.ok() && again != nil {
 		e.pass("cursor-repeated")
@@ -104,28 +103,32 @@ func (e *exam) checkCursor(t *tool, name string) {
 	}
 }
 
-// walk reads pages until they end, and files why they do not.
-func (e *exam) walk(t *tool, args map[string]any, name string, page *verdict) {
+// walk reads pages until they end, and files why they do not. It returns the
+// second page.
+func (e *exam) walk(t *tool, args map[string]any, name string, page *verdict) (second *verdict) {
 	seenCursor, seenPage := map[string]bool{}, map[string]bool{content(page): true}
 	empty := 0
 	e.pass("walk-endless")
 	for range walkPages {
 		cursor := next(page)
 		if cursor == "" {
-			return
+			return second
 		}
 		if seenCursor[cursor] {
 			e.found("walk-endless", t.name, page.reply, "a page has the cursor %s of an earlier one", quote(cursor))
-			return
+			return second
 		}
 		seenCursor[cursor] = true
 		if page = e.call(t, with(args, name, cursor)); !page.ok() {
-			return
+			return second
+		}
+		if second == nil {
+			second = page
 		}
 		n := items(page)
 		if key := content(page); n > 0 && seenPage[key] {
 			e.found("walk-endless", t.name, page.reply, "a page comes again under another cursor")
-			return
+			return second
 		} else {
 			seenPage[key] = true
 		}
@@ -133,9 +136,10 @@ func (e *exam) walk(t *tool, args map[string]any, name string, page *verdict) {
 			empty = 0
 		} else if empty++; empty == 3 && next(page) != "" {
 			e.found("walk-endless", t.name, page.reply, "pages are empty, and have cursors to more")
-			return
+			return second
 		}
 	}
+	return second
 }
 
 // otherFilter returns a parameter and a value that makes another query.

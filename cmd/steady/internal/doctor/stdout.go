@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -110,7 +109,7 @@ func leaves(s *session.Session) (out []string) {
 	if !ok {
 		return nil
 	}
-	holders := p.Holders(0, p.Pipes().Stdin)
+	holders := slices.DeleteFunc(p.Holders(), func(h launch.Holder) bool { return !h.Stdin })
 	for _, h := range holders {
 		if !slices.ContainsFunc(holders, func(other launch.Holder) bool { return other.Parent == h.PID }) {
 			out = append(out, h.Name)
@@ -207,20 +206,25 @@ type watch struct {
 	result chan []string
 }
 
-// watchEvery is how often.
-const watchEvery = 15 * time.Millisecond
+const (
+	watchEvery = 20 * time.Millisecond
+	maxThieves = 20
+)
 
 func startWatch(s *session.Session) *watch {
 	w := &watch{done: make(chan struct{}), result: make(chan []string, 1)}
 	p, ok := s.Conn().(*launch.Process)
-	if !ok || p.Pipes().Stdin == "" {
+	if !ok {
 		w.result <- nil
 		return w
 	}
 	before := map[int]bool{}
-	pipes := p.Pipes()
-	for _, h := range append(p.Holders(0, pipes.Stdin), p.Holders(1, pipes.Stdout)...) {
+	for _, h := range p.Holders() {
 		before[h.PID] = true
+	}
+	if len(before) == 0 { // it cannot be seen here
+		w.result <- nil
+		return w
 	}
 	go func() {
 		var found []string
@@ -233,9 +237,12 @@ func startWatch(s *session.Session) *watch {
 				return
 			case <-ticker.C:
 			}
-			for id, holders := range map[string][]launch.Holder{"stdin-child": p.Holders(0, pipes.Stdin), "stdout-child": p.Holders(1, pipes.Stdout)} {
-				for _, h := range holders {
-					if who := fmt.Sprintf("%s %s", id, h.Name); !before[h.PID] && h.Own && len(found) < 20 && !slices.Contains(found, who) {
+			for _, h := range p.Holders() {
+				if before[h.PID] || !h.Own || len(found) >= maxThieves {
+					continue
+				}
+				for probe, has := range map[string]bool{"stdin-child": h.Stdin, "stdout-child": h.Stdout} {
+					if who := probe + " " + h.Name; has && !slices.Contains(found, who) {
 						found = append(found, who)
 					}
 				}

@@ -54,7 +54,9 @@ const (
 	slowCall   = 20 * time.Second
 	slowEnough = 120 * time.Millisecond // of a call that can be cancelled in its middle
 	parallel   = 48
-	patience   = 3 * time.Second // for an answer that a healthy server gives at once
+	// maxParallelWait is how long calls at once may take together.
+	maxParallelWait = time.Minute
+	patience        = 3 * time.Second // for an answer that a healthy server gives at once
 )
 
 func (e *exam) checkTime() {
@@ -135,7 +137,7 @@ type state map[string]string
 func (e *exam) state(except *tool) state {
 	now := state{}
 	for _, t := range e.may(freely) {
-		if t == except || t.class != reads || !t.base.ok() || t.base.reply.Elapsed > time.Second || len(t.base.reply.Raw) > hugeResult {
+		if t == except || t.class != reads || !t.base.ok() || t.base.reply.Elapsed > slowEnough || len(t.base.reply.Raw) > hugeResult {
 			continue
 		}
 		if v := e.call(t, t.args); v.ok() {
@@ -317,10 +319,12 @@ func (e *exam) checkParallel() {
 		t.calls++
 		calls[i] = s.Go("tools/call", map[string]any{"name": t.name, "arguments": t.args})
 	}
+	// Running one after the other is no mistake.
+	within := min(2*parallel*usual+e.opts.Timeout, maxParallelWait)
 	lost, succeeded := 0, 0
 	var last, silent session.Reply
 	for _, c := range calls {
-		last = c.Wait(e.opts.Timeout)
+		last = c.Wait(within)
 		if ended(&last) {
 			e.died(t.name+", called in parallel", &last)
 			e.found("concurrency-broken", t.name, nil, "%d calls at once end the server", parallel)

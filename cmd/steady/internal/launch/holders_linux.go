@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,23 +23,13 @@ func pipeOf(f *os.File) string {
 	return name
 }
 
-// A Holder is a process that has the server's pipe.
-type Holder struct {
-	PID, Parent int
-	Name        string
-	// Own says that it runs another program than its parent, or with other
-	// arguments: it is past the moment between fork and exec, in which every
-	// child has everything.
-	Own bool
-}
-
 // maxDescendants bounds how many processes are looked at.
 const maxDescendants = 256
 
-// Holders returns the processes of our server, and their descendants, that have
-// the given pipe under descriptor fd. It works on Linux only.
-func (p *Process) Holders(fd int, pipe string) []Holder {
-	if pipe == "" {
+// Holders returns those of our server's processes, itself and its descendants,
+// that have one of its pipes in the same place. It works on Linux only.
+func (p *Process) Holders() []Holder {
+	if p.pipe.Stdin == "" {
 		return nil
 	}
 	var out []Holder
@@ -51,7 +40,9 @@ func (p *Process) Holders(fd int, pipe string) []Holder {
 		for _, child := range children(dir) {
 			queue = append(queue, Holder{PID: child, Parent: h.PID})
 		}
-		if link, err := os.Readlink(dir + "/fd/" + strconv.Itoa(fd)); err != nil || link != pipe {
+		in, _ := os.Readlink(dir + "/fd/0")
+		to, _ := os.Readlink(dir + "/fd/1")
+		if h.Stdin, h.Stdout = in == p.pipe.Stdin, to == p.pipe.Stdout; !h.Stdin && !h.Stdout {
 			continue
 		}
 		name, _ := os.ReadFile(dir + "/comm")
@@ -61,7 +52,6 @@ func (p *Process) Holders(fd int, pipe string) []Holder {
 		h.Own = err == nil && !bytes.Equal(mine, parents)
 		out = append(out, h)
 	}
-	slices.SortFunc(out, func(a, b Holder) int { return a.PID - b.PID })
 	return out
 }
 

@@ -17,7 +17,7 @@ import (
 type Process struct {
 	cmd   *exec.Cmd
 	stdin *os.File // nil after CloseInput
-	pipe  Pipes
+	pipe  pipes
 	lines chan Line
 	stop  chan struct{} // closed by Close: nobody reads lines any more
 	ended chan struct{} // closed when the process has ended
@@ -28,10 +28,6 @@ type Process struct {
 	out    *os.File
 	stderr tail
 }
-
-// Pipes identify the pipes that the process has as standard input and output,
-// to find out who else has them. They are empty where that is not known.
-type Pipes struct{ Stdin, Stdout string }
 
 // Start starts the server.
 func (t *Target) Start(ctx context.Context, moreEnv ...string) (*Process, error) {
@@ -62,7 +58,7 @@ func (t *Target) Start(ctx context.Context, moreEnv ...string) (*Process, error)
 	}
 	p.stdin, p.out = in, out
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, childErr
-	p.pipe = Pipes{pipeOf(childIn), pipeOf(childOut)}
+	p.pipe = pipes{pipeOf(childIn), pipeOf(childOut)}
 	err = p.cmd.Start()
 	_, _, _ = childIn.Close(), childOut.Close(), childErr.Close()
 	if err != nil {
@@ -186,9 +182,6 @@ func (p *Process) Status() string { return p.cmd.ProcessState.String() }
 
 // PID returns the id of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
-
-// Pipes returns the process's standard input and output.
-func (p *Process) Pipes() Pipes { return p.pipe }
 
 // Stderr returns the end of what was written to standard error.
 func (p *Process) Stderr() string { return p.stderr.String() }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -283,6 +284,9 @@ func (s *Session) stray(x Stray) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.Phase = s.phase
+	if slices.Contains(s.strays, x) {
+		return // one of each is enough
+	}
 	if len(s.strays) < maxStrays {
 		s.strays = append(s.strays, x)
 	}
