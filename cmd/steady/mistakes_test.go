@@ -132,7 +132,7 @@ func TestPlantedMistakes(t *testing.T) {
 	require.Greater(t, len(mistakes), 40)
 	fixture := build(t, ".", "./internal/fixture")
 	// Most of a run is waiting, so more of them go on than there are processors.
-	slots := make(chan struct{}, 8)
+	slots := make(chan struct{}, 12)
 	reports := make([]chan *report.Report, len(mistakes))
 	for i, m := range mistakes {
 		reports[i] = make(chan *report.Report, 1)
