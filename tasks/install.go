@@ -67,7 +67,7 @@ func (m *Manager) Install(server *mcp.Server) (err error) {
 // that is there already may refuse: then it is not known.
 func (m *Manager) checkNames(server *mcp.Server) error {
 	ctx := context.Background()
-	ss, err := server.Connect(ctx, &nobody{}, &mcp.ServerSessionOptions{State: workerState()})
+	ss, err := server.Connect(ctx, &nobody{}, &mcp.ServerSessionOptions{State: workerState(legacyRevision)})
 	if err != nil {
 		return nil
 	}

@@ -83,14 +83,23 @@ type Policy struct {
 	// arguments. If zero, 60 s. See also [NoWindow].
 	Window time.Duration
 
+	// Rounds says that the tool asks for input only by returning
+	// [mcp.CallToolResult.InputRequests], or by [Elicit], and never through its
+	// session. While such a result waits for the answers, nothing of its task is
+	// kept in the process: with a store that is a [Dispatcher], another one can go on.
+	// If false, the SDK asks on behalf of the handler and waits within the call.
+	//
+	// It is taken from the policy of this name in [Options.Policies].
+	Rounds bool
+
 	// RunAgain says that the tool may be run again when the process that ran it
 	// was lost and nobody knows how far it came. If false, such a task fails.
 	//
-	// The second run has the arguments of the call and nothing else of its
-	// request: no token, no headers, no client. A tool that asks who calls it must
-	// not set RunAgain. It is bounded by the policy of this name in
-	// [Options.Policies]; one that is given by [Handler] is not known by then, and
-	// the defaults count.
+	// The second run has the arguments of the call, and of its request the subject,
+	// the scopes and the capabilities of the client; the token, if
+	// [Options.KeepTokens] is set; and no other headers. If the first was answered
+	// what it asked by [Elicit] or through its session, the second gets the same
+	// answer to the same question.
 	RunAgain bool
 }
 

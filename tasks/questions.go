@@ -30,13 +30,17 @@ func (r *run) request(ctx context.Context, method string, params mcp.Params) (mc
 	return nil, fmt.Errorf("tasks: the client does not support %s", method)
 }
 
+// legacyRevision is the last one in which a server could ask its client in the
+// middle of a call.
+const legacyRevision = "2025-11-25"
+
 // workerState is the state of a session that has been initialized by a client
 // which can do everything. What the real client can do is checked where its
 // input requests are made.
-func workerState() *mcp.ServerSessionState {
+func workerState(revision string) *mcp.ServerSessionState {
 	return &mcp.ServerSessionState{
 		InitializeParams: &mcp.InitializeParams{
-			ProtocolVersion: "2025-11-25",
+			ProtocolVersion: revision,
 			ClientInfo:      &mcp.Implementation{Name: "task"},
 			Capabilities: &mcp.ClientCapabilities{
 				Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},

@@ -20,11 +20,19 @@ import (
 // nobody at its other end, outlives the request, and claims the revision
 // before, so that handlers written for that one work unchanged: what they send
 // is caught by [Manager.sending] and goes through the task.
+//
+// For handlers that return their questions, the SDK asks them itself through a
+// session of that revision, and waits within the call. [Policy.Rounds] gets one of
+// revision 2026-07-28, on which such a result comes back to us.
 type workers struct {
 	server *mcp.Server
 	m      *Manager
 
-	mu      sync.Mutex
+	mu   sync.Mutex
+	lent map[string]*lentSession // by revision
+}
+
+type lentSession struct {
 	session *mcp.ServerSession
 	users   int
 }
@@ -48,43 +56,50 @@ func (w *workers) lend(ctx context.Context, r *run, req *mcp.CallToolRequest) *m
 		return req
 	}
 	if r.lent == nil {
-		ss, err := w.take(ctx)
+		ss, giveBack, err := w.take(ctx, r.policy.Rounds)
 		if err != nil { // the handler can still do everything but talk to the client
 			r.m.observer.Observe(ctx, OperationFailed{Operation: "worker session", Task: r.id, Err: err})
 			return req
 		}
 		r.lent = ss
-		r.giveBack = w.put
+		r.giveBack = giveBack
 	}
 	lent := *req
 	lent.Session = r.lent
 	return &lent
 }
 
-// take returns the server's worker session, and connects it for its first user.
-func (w *workers) take(ctx context.Context) (*mcp.ServerSession, error) {
+// take returns the server's worker session, connects it for its first user, and
+// closes it after its last: a server that was made for one request must not be kept
+// alive by it.
+func (w *workers) take(ctx context.Context, rounds bool) (_ *mcp.ServerSession, giveBack func(), err error) {
+	revision := legacyRevision
+	if rounds {
+		revision = wire.StatelessRevision
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.session == nil {
-		ss, err := w.server.Connect(context.WithoutCancel(ctx), &nobody{}, &mcp.ServerSessionOptions{State: workerState()})
+	l := w.lent[revision]
+	if l == nil {
+		ss, err := w.server.Connect(context.WithoutCancel(ctx), &nobody{}, &mcp.ServerSessionOptions{State: workerState(revision)})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		w.session = ss
+		l = &lentSession{session: ss}
+		if w.lent == nil {
+			w.lent = map[string]*lentSession{}
+		}
+		w.lent[revision] = l
 	}
-	w.users++
-	return w.session, nil
-}
-
-// put closes the worker session after its last user: a server that was made for
-// one request must not be kept alive by it.
-func (w *workers) put() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.users--; w.users == 0 {
-		_ = w.session.Close()
-		w.session = nil
-	}
+	l.users++
+	return l.session, sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l.users--; l.users == 0 {
+			_ = l.session.Close()
+			delete(w.lent, revision)
+		}
+	}), nil
 }
 
 // nobody is a transport, and its connection, with nobody at the other end. It
@@ -150,11 +165,11 @@ func (rr *rerunner) has(ctx context.Context, tool string) bool {
 	if _, ok := rr.known.Load(tool); ok {
 		return true
 	}
-	ss, err := rr.workers.take(context.WithoutCancel(ctx))
+	ss, giveBack, err := rr.workers.take(ctx, false)
 	if err != nil {
 		return false
 	}
-	defer rr.workers.put()
+	defer giveBack()
 	params := &mcp.ListToolsParams{}
 	for range maxPages {
 		res, err := rr.next(ctx, wire.MethodListTools, &mcp.ListToolsRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}})
@@ -186,10 +201,10 @@ func (rr *rerunner) request(ctx context.Context, rec *Record) (*mcp.CallToolRequ
 	if err != nil {
 		return nil, nil, err
 	}
-	ss, err := rr.workers.take(ctx)
+	ss, giveBack, err := rr.workers.take(ctx, rr.workers.m.policies[rec.Tool].Rounds)
 	if err != nil {
 		return nil, nil, err
 	}
 	params.Meta = rec.Caller.meta()
-	return &mcp.CallToolRequest{Session: ss, Params: params, Extra: extra}, rr.workers.put, nil
+	return &mcp.CallToolRequest{Session: ss, Params: params, Extra: extra}, giveBack, nil
 }

@@ -112,9 +112,9 @@ func (r *replica) await(id string, what func(tasks.Record) bool) tasks.Record {
 	defer cancel()
 	rec := r.record(id)
 	for !what(rec) {
-		var err error
-		rec, err = r.store.Watch(ctx, id, rec.Version)
+		next, err := r.store.Watch(ctx, id, rec.Version)
 		require.NoError(r.t, err, "still %+v", rec)
+		rec = next
 	}
 	return rec
 }
