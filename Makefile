@@ -86,6 +86,10 @@ fuzz: ## every fuzz target for FUZZTIME (60s), and the long forms of the tests
 	$(call fuzz,$(FUZZTIME))
 	$(call each,go test -race (long),STEADY_LONG=1 go test -race -shuffle=on -timeout=60m ./...)
 
+.PHONY: chaos
+chaos: ## durable tasks for minutes: processes killed, the database away, clocks apart
+	cd tasks/rivertasks && STEADY_LONG=1 go test -race -count=1 -timeout=30m -v -run 'TestChaos|TestDatabaseAway|TestClockSkew' ./internal/replicas
+
 .PHONY: bench
 bench: ## benchmarks; the ratios are what counts
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem ./...)

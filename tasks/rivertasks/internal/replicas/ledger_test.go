@@ -1,0 +1,100 @@
+//go:build unix
+
+package replicas
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+)
+
+// A ledger is what the tools have done, in the database of their tasks. It does
+// not keep them from doing a thing twice: no column is unique.
+type ledger struct {
+	db     *sql.DB
+	sqlite bool
+}
+
+func openLedger(dsn string) (*ledger, error) {
+	driver, source := "pgx", dsn
+	path, sqlite := strings.CutPrefix(dsn, "sqlite:")
+	if sqlite {
+		driver, source = "sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4)
+	return &ledger{db: db, sqlite: sqlite}, nil
+}
+
+func (l *ledger) close() { l.db.Close() }
+
+func (l *ledger) create() error {
+	_, err := l.db.Exec(`CREATE TABLE effect (task text NOT NULL, run bigint NOT NULL, job text NOT NULL)`)
+	return err
+}
+
+// query is a query with PostgreSQL's placeholders in the words of the database.
+func (l *ledger) query(q string) string {
+	if l.sqlite {
+		return strings.NewReplacer("$", "?", " FOR UPDATE", "").Replace(q)
+	}
+	return q
+}
+
+// fenced writes an effect down if the task still has this run and there is none,
+// in one transaction. The lock on the record keeps a new run from starting between
+// the look and the commit; SQLite's write lock does the same.
+func (l *ledger) fenced(ctx context.Context, task string, run int64, job string) error {
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var now int64
+	if err := tx.QueryRowContext(ctx, l.query(`SELECT run FROM mcp_task WHERE id = $1 FOR UPDATE`), task).Scan(&now); err != nil {
+		return err
+	}
+	if now != run {
+		return fmt.Errorf("run %d has been replaced by run %d", run, now)
+	}
+	if _, err := tx.ExecContext(ctx, l.query(`INSERT INTO effect (task, run, job) SELECT $1, $2, $3
+		WHERE NOT EXISTS (SELECT 1 FROM effect WHERE task = $1)`), task, run, job); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// plain writes an effect down, whatever there is.
+func (l *ledger) plain(ctx context.Context, task string, run int64, job string) error {
+	_, err := l.db.ExecContext(ctx, l.query(`INSERT INTO effect (task, run, job) VALUES ($1, $2, $3)`), task, run, job)
+	return err
+}
+
+type effect struct {
+	task, job string
+	run       int64
+}
+
+func (l *ledger) all(ctx context.Context) ([]effect, error) {
+	rows, err := l.db.QueryContext(ctx, `SELECT task, run, job FROM effect`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []effect
+	for rows.Next() {
+		var e effect
+		if err := rows.Scan(&e.task, &e.run, &e.job); err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}
