@@ -128,3 +128,58 @@ func TestDashboard(t *testing.T) {
 		require.True(t, queried[name] || queried[family+"_bucket"] || queried[family+"_count"], "the dashboard does not show %s", name)
 	}
 }
+
+var (
+	codeSpan  = regexp.MustCompile("`([^`]+)`")
+	otelName  = regexp.MustCompile(`^(?:mcp|steady)\.[a-z_.]+$`)
+	tableCell = regexp.MustCompile(`(?m)^\| ([^|]+) \|`)
+)
+
+// TestOperatingPage holds docs/operating.md to what is reported: its table names
+// every metric, its alerts query nothing else.
+func TestOperatingPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operating.md")
+	require.NoError(t, err)
+	emitted := scraped(t)
+	for _, s := range selector.FindAllStringSubmatch(string(page), -1) {
+		for _, m := range matcher.FindAllStringSubmatch(s[2], -1) {
+			require.Contains(t, emitted[s[1]], m[1], "%s has no such label", s[1])
+		}
+	}
+	known := map[string]bool{}
+	for name, labels := range emitted {
+		known[name] = true
+		for _, label := range labels {
+			known[label] = true
+		}
+	}
+	queried := queriedName.FindAllString(string(page), -1)
+	require.NotEmpty(t, queried)
+	for _, name := range queried {
+		require.True(t, known[name], "the page queries %s, which nothing has as its name", name)
+	}
+
+	r := newRig(t)
+	for _, c := range counted {
+		r.Observe(context.Background(), c.event)
+	}
+	server := newServer()
+	server.AddReceivingMiddleware(r.Middleware())
+	_ = inMemory(t, server, revisions[0])
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = r.Close(done)
+	listed := map[string]bool{}
+	for _, cell := range tableCell.FindAllStringSubmatch(string(page), -1) {
+		for _, code := range codeSpan.FindAllStringSubmatch(cell[1], -1) {
+			if otelName.MatchString(code[1]) {
+				listed[code[1]] = true
+			}
+		}
+	}
+	have := map[string]bool{}
+	for _, name := range metricNames(t, r) {
+		have[name] = true
+	}
+	require.Equal(t, have, listed)
+}

@@ -9,7 +9,7 @@
 //     stands outermost: a span and a duration for every request and notification.
 //   - [Telemetry.Observe] makes it an [observe.Observer]: counters from the
 //     events of all packages. Pass it with a logger, since counters do not
-//     replace what a log says: observe.Multi(telemetry, observe.Slog(nil)).
+//     replace what a log says: observe.Multi(telemetry, observe.Or(nil)).
 //
 // Together they know more: the span of a call that discovery has routed names
 // the tool that ran, and holds the events and the incident id of the call.

@@ -74,7 +74,7 @@ func Example_globals() {
 		return
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "orders", Version: "v1.0.0"}, nil)
-	stack, err := steady.Wrap(server, &steady.Options{Observer: observe.Multi(telemetry, observe.Slog(nil))})
+	stack, err := steady.Wrap(server, &steady.Options{Observer: observe.Multi(telemetry, observe.Or(nil))})
 	if err != nil {
 		fmt.Println(err)
 		return
