@@ -175,6 +175,29 @@ func TestProtocolVersionIsBounded(t *testing.T) {
 	require.Equal(t, "_OTHER", texts(r.span(t, "tools/call get_order").Attributes)["mcp.protocol.version"])
 }
 
+// Every revision that the SDK supports is known.
+func TestProtocolVersionsOfTheSDK(t *testing.T) {
+	r := newRig(t)
+	server := newServer()
+	server.AddReceivingMiddleware(r.Middleware())
+	conn := rawSession(t, server)
+	conn.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2999-01-01","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	res, ok := conn.receive().(*jsonrpc.Response)
+	require.True(t, ok)
+	var refused *jsonrpc.Error
+	require.ErrorAs(t, res.Error, &refused)
+	var data struct{ Supported []string }
+	require.NoError(t, json.Unmarshal(refused.Data, &data))
+	require.Contains(t, data.Supported, revisions[0])
+	for _, version := range data.Supported {
+		r.spans.Reset()
+		conn := rawSession(t, server)
+		conn.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		conn.receive()
+		require.NotEqual(t, "_OTHER", texts(r.span(t, "initialize").Attributes)["mcp.protocol.version"], version)
+	}
+}
+
 type raw struct {
 	t    testing.TB
 	conn mcp.Connection
@@ -201,10 +224,11 @@ func (r raw) send(text string) {
 	require.NoError(r.t, r.conn.Write(context.Background(), msg))
 }
 
-func (r raw) receive() {
+func (r raw) receive() jsonrpc.Message {
 	r.t.Helper()
-	_, err := r.conn.Read(context.Background())
+	msg, err := r.conn.Read(context.Background())
 	require.NoError(r.t, err)
+	return msg
 }
 
 func TestTraceContextComesFromTheClient(t *testing.T) {
