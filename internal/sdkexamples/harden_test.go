@@ -10,8 +10,8 @@ import (
 )
 
 // harden makes the change that docs/adopting.md describes to the source of a
-// program: steady.Wrap before the statement that starts to serve, and
-// stdioguard in the place of the SDK's transport on standard input and output.
+// program: steady.Wrap before the statement that starts to serve, and steady.Run
+// in the place of server.Run on standard input and output.
 // It returns how many servers it wrapped.
 func harden(source []byte) ([]byte, int, error) {
 	set := token.NewFileSet()
@@ -28,7 +28,6 @@ func harden(source []byte) ([]byte, int, error) {
 	offset := func(pos token.Pos) int { return set.Position(pos).Offset }
 
 	servers := 0
-	guarded := false
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BlockStmt:
@@ -54,21 +53,16 @@ func harden(source []byte) ([]byte, int, error) {
 				insertions = append(insertions, insertion{
 					at:   offset(n.Pos()),
 					cut:  int(n.End() - n.Pos()),
-					text: fmt.Sprintf("stdioguard.Run(%s, %s)", text(source, set, n.Args[0]), text(source, set, method.X)),
+					text: fmt.Sprintf("steady.Run(%s, %s, nil)", text(source, set, n.Args[0]), text(source, set, method.X)),
 				})
-				guarded = true
 			}
 		}
 		return true
 	})
 	if servers > 0 {
-		imports := "\n\t\"github.com/steadymcp/steady\"\n"
-		if guarded {
-			imports += "\t\"github.com/steadymcp/steady/stdioguard\"\n"
-		}
 		for _, decl := range file.Decls {
 			if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.IMPORT && d.Lparen.IsValid() {
-				insertions = append(insertions, insertion{at: offset(d.Rparen), text: imports})
+				insertions = append(insertions, insertion{at: offset(d.Rparen), text: "\n\t\"github.com/steadymcp/steady\"\n"})
 				break
 			}
 		}
