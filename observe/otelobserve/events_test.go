@@ -302,3 +302,22 @@ func TestBackgroundRunIsASpan(t *testing.T) {
 		})
 	}
 }
+
+// The calls of tasks that never end are forgotten, the oldest first.
+func TestRunsAreBounded(t *testing.T) {
+	r := newRig(t)
+	const runs = 4096
+	h := r.Middleware()(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+		for i := range runs + 1 {
+			r.Observe(ctx, tasks.Created{Task: fmt.Sprint(i), Tool: "export"})
+		}
+		return &mcp.ListToolsResult{}, nil
+	})
+	_, err := h(context.Background(), "tools/list", &mcp.ListToolsRequest{})
+	require.NoError(t, err)
+	r.spans.Reset()
+	for _, id := range []int{0, 1, runs} {
+		r.Observe(context.Background(), tasks.Ended{Task: fmt.Sprint(id), Status: tasks.Completed})
+	}
+	require.Len(t, r.spans.GetSpans(), 2)
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -326,6 +327,53 @@ func TestParentOverHTTP(t *testing.T) {
 			require.Equal(t, stateless, len(call.Links) == 0, "the span that opened the session is linked")
 		})
 	}
+}
+
+func TestResourceURIs(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		r := newRig(t, func(o *otelobserve.Options) { o.ResourceURIs = wanted })
+		server := newServer()
+		uri := "file:///" + strings.Repeat("a", 2000)
+		server.AddResource(&mcp.Resource{Name: "a", URI: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: "x"}}}, nil
+		})
+		server.AddReceivingMiddleware(r.Middleware())
+		_, err := inMemory(t, server, revisions[1]).ReadResource(context.Background(), &mcp.ReadResourceParams{URI: uri})
+		require.NoError(t, err)
+		want := ""
+		if wanted {
+			want = uri[:1024]
+		}
+		require.Equal(t, want, texts(r.span(t, "resources/read").Attributes)["mcp.resource.uri"])
+		for _, p := range r.points(t, "mcp.server.operation.duration") {
+			require.NotContains(t, p.attrs, "mcp.resource.uri")
+		}
+	}
+}
+
+// A tool that is added later is found, when the server may be asked again.
+func TestNamesAreLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		tools := []*mcp.Tool{{Name: "a"}}
+		h := r.Middleware()(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				return &mcp.ListToolsResult{Tools: tools}, nil
+			}
+			return &mcp.CallToolResult{}, nil
+		})
+		call := func(name string) string {
+			r.spans.Reset()
+			_, err := h(context.Background(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name}})
+			require.NoError(t, err)
+			return r.spans.GetSpans()[0].Name
+		}
+		require.Equal(t, "tools/call a", call("a"))
+		tools = append(tools, &mcp.Tool{Name: "b"})
+		require.Equal(t, "tools/call _OTHER", call("b"), "not asked again so soon")
+		time.Sleep(10 * time.Second) // the bubble's clock
+		require.Equal(t, "tools/call b", call("b"))
+	})
 }
 
 func TestPanicEndsTheSpan(t *testing.T) {

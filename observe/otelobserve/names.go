@@ -2,6 +2,7 @@ package otelobserve
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,70 +84,57 @@ func (t *Telemetry) learn(res mcp.Result) {
 	}
 }
 
+// look makes sure that name is known if the server has it. list asks for a page
+// of the list, learns what is on it, and returns the cursor of the next.
+func (n *names) look(name string, list func(cursor string) (next string)) {
+	if n.has(name) || len(name) > maxName || !n.due() {
+		return
+	}
+	cursor := ""
+	for range maxPages {
+		next := list(cursor)
+		if next == "" || next == cursor || n.has(name) {
+			return
+		}
+		cursor = next
+	}
+}
+
 // knownTool returns the name of the tool that req calls, or other. It may ask
 // the rest of the chain for the list of tools.
 func (t *Telemetry) knownTool(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) string {
-	name := req.Params.Name
-	if t.tools.has(name) {
-		return name
-	}
-	if len(name) <= maxName && t.tools.due() {
-		list := &mcp.ListToolsRequest{Session: req.Session, Extra: req.Extra}
-		meta, cursor := listMeta(req.Params.Meta), ""
-		for range maxPages {
-			list.Params = &mcp.ListToolsParams{Meta: meta, Cursor: cursor}
-			res, err := next(ctx, "tools/list", list)
-			page, ok := res.(*mcp.ListToolsResult)
-			if err != nil || !ok || page == nil {
-				break
-			}
-			t.learn(page)
-			if page.NextCursor == "" || page.NextCursor == cursor || t.tools.has(name) {
-				break
-			}
-			cursor = page.NextCursor
+	t.tools.look(req.Params.Name, func(cursor string) string {
+		res, _ := next(ctx, "tools/list", &mcp.ListToolsRequest{
+			Session: req.Session, Extra: req.Extra, Params: &mcp.ListToolsParams{Meta: listMeta(req.Params.Meta), Cursor: cursor},
+		})
+		t.learn(res)
+		if page, ok := res.(*mcp.ListToolsResult); ok && page != nil {
+			return page.NextCursor
 		}
-	}
-	return t.tools.bounded(name)
+		return ""
+	})
+	return t.tools.bounded(req.Params.Name)
 }
 
 // knownPrompt is knownTool for prompts.
 func (t *Telemetry) knownPrompt(ctx context.Context, next mcp.MethodHandler, req *mcp.GetPromptRequest) string {
-	name := req.Params.Name
-	if t.prompts.has(name) {
-		return name
-	}
-	if len(name) <= maxName && t.prompts.due() {
-		list := &mcp.ListPromptsRequest{Session: req.Session, Extra: req.Extra}
-		meta, cursor := listMeta(req.Params.Meta), ""
-		for range maxPages {
-			list.Params = &mcp.ListPromptsParams{Meta: meta, Cursor: cursor}
-			res, err := next(ctx, "prompts/list", list)
-			page, ok := res.(*mcp.ListPromptsResult)
-			if err != nil || !ok || page == nil {
-				break
-			}
-			t.learn(page)
-			if page.NextCursor == "" || page.NextCursor == cursor || t.prompts.has(name) {
-				break
-			}
-			cursor = page.NextCursor
+	t.prompts.look(req.Params.Name, func(cursor string) string {
+		res, _ := next(ctx, "prompts/list", &mcp.ListPromptsRequest{
+			Session: req.Session, Extra: req.Extra, Params: &mcp.ListPromptsParams{Meta: listMeta(req.Params.Meta), Cursor: cursor},
+		})
+		t.learn(res)
+		if page, ok := res.(*mcp.ListPromptsResult); ok && page != nil {
+			return page.NextCursor
 		}
-	}
-	return t.prompts.bounded(name)
+		return ""
+	})
+	return t.prompts.bounded(req.Params.Name)
 }
 
 // listMeta is a request's _meta for a listing in its name: under which revision
 // it asks, and nothing that is to happen once.
 func listMeta(m mcp.Meta) mcp.Meta {
-	if m == nil {
-		return nil
-	}
-	c := mcp.Meta{}
-	for key, value := range m {
-		if key != "progressToken" {
-			c[key] = value
-		}
-	}
+	c := maps.Clone(m)
+	delete(c, "progressToken")
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -18,9 +19,6 @@ type metaCarrier map[string]any
 
 func (m metaCarrier) Get(key string) string {
 	s, _ := m[key].(string)
-	if len(s) > maxField {
-		return ""
-	}
 	return s
 }
 
@@ -33,6 +31,23 @@ func (m metaCarrier) Keys() []string {
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+// A bounded carrier has no field that is too long, and no baggage that is
+// malformed: the propagator would log that, with the client's text, each time.
+type bounded struct{ propagation.TextMapCarrier }
+
+func (b bounded) Get(key string) string {
+	s := b.TextMapCarrier.Get(key)
+	if len(s) > maxField {
+		return ""
+	}
+	if key == "baggage" && s != "" {
+		if _, err := baggage.Parse(s); err != nil {
+			return ""
+		}
+	}
+	return s
 }
 
 // metaOf returns the _meta of a request, or nil.
@@ -78,6 +93,7 @@ func (t *Telemetry) parent(ctx context.Context, req mcp.Request) (context.Contex
 
 // sentBy returns ctx with what a client sent, and the client's span.
 func (t *Telemetry) sentBy(ctx context.Context, carrier propagation.TextMapCarrier) (context.Context, trace.SpanContext) {
+	carrier = bounded{carrier}
 	for _, f := range t.propagator.Fields() {
 		if carrier.Get(f) != "" {
 			ctx = t.propagator.Extract(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), carrier)
