@@ -11,6 +11,7 @@ import (
 
 	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/internal/mcptest"
+	"github.com/steadymcp/steady/internal/wire"
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/registry"
 )
@@ -56,19 +57,35 @@ func BenchmarkCall(b *testing.B) {
 	mcptest.Compare(b, mcptest.Side{Name: "bare", Do: caller(b, bare(), "search")}, mcptest.Side{Name: "steady", Do: caller(b, server, "search")})
 }
 
-// Claim: visibility and former names cost at most 1 % of a round trip.
+// Claim: visibility and former names cost at most 1 % of a round trip. A call by
+// a former name has a longer answer besides, which is paid for like any other:
+// the baseline is a tool that gives that answer itself.
 func BenchmarkVisibilityAndFormerName(b *testing.B) {
 	plain := mcptest.Server()
 	fill(b, registry.New(plain, nil))
 	server := mcptest.Server()
-	fill(b, registry.New(server, &registry.Options{Observer: observe.Discard}),
+	r := registry.New(server, &registry.Options{Observer: observe.Discard})
+	fill(b, r,
 		registry.VisibleTo(func(context.Context, mcp.Request, *mcp.Tool) bool { return true }),
 		registry.Renamed("lookup", "2099-01-01", registry.RenamedArgument("q", "query")))
+	_, notice, ok := r.ResolveAlias("lookup")
+	require.True(b, ok)
+	verbose := mcptest.Server()
+	said := registry.New(verbose, &registry.Options{Observer: observe.Discard})
+	about := map[string]any{"requested": "lookup", "tool": "search", "former": true, "sunset": "2099-01-01"}
+	require.NoError(b, registry.Add(said, &mcp.Tool{Name: "search"}, func(_ context.Context, _ *mcp.CallToolRequest, in searchInput) (*mcp.CallToolResult, searchOutput, error) {
+		out := searchOutput{Found: []string{in.Query}}
+		data, err := json.Marshal(out)
+		return &mcp.CallToolResult{
+			Meta:    mcp.Meta{wire.MetaRegistry: about},
+			Content: []mcp.Content{&mcp.TextContent{Text: string(data)}, &mcp.TextContent{Text: "Note: " + notice}},
+		}, out, err
+	}))
 	b.Run("visibility", func(b *testing.B) {
 		mcptest.Compare(b, mcptest.Side{Name: "plain", Do: caller(b, plain, "search")}, mcptest.Side{Name: "visible", Do: caller(b, server, "search")})
 	})
 	b.Run("former", func(b *testing.B) {
-		mcptest.Compare(b, mcptest.Side{Name: "plain", Do: caller(b, plain, "search")}, mcptest.Side{Name: "former", Do: caller(b, server, "lookup")})
+		mcptest.Compare(b, mcptest.Side{Name: "plain", Do: caller(b, verbose, "search")}, mcptest.Side{Name: "former", Do: caller(b, server, "lookup")})
 	})
 }
 

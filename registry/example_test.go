@@ -207,6 +207,59 @@ func ExampleLint() {
 	// limit-unbounded is excepted: the handler stops at 50
 }
 
+// Any server that a client can reach can be linted.
+func ExampleListingFromSession() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "papers"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "find_papers"}, searchPapers)
+	session := connect(server)
+
+	listing, err := registry.ListingFromSession(context.Background(), session)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := registry.Lint(context.Background(), listing, nil) // nil is the generic profile
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range report.Findings {
+		fmt.Println(f.Severity, f.Rule, f.Message)
+	}
+	// Output:
+	// warning hint-missing neither readOnlyHint nor destructiveHint is decided
+	// warning list-unbounded the tool lists things and has no parameter like limit or cursor
+	// error description-missing there is no description
+}
+
+// What a server answered to tools/list can be saved, and read again.
+func ExampleReadListing() {
+	saved := strings.NewReader(`{"jsonrpc": "2.0", "id": 1, "result": {"tools": [
+		{"name": "get.paper", "description": "Reads one paper, when its identifier is known. Returns its text.",
+		 "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object"}}
+	]}}`)
+	listing, err := registry.ReadListing(saved)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, profile := range registry.Profiles() {
+		report, err := registry.Lint(context.Background(), listing, profile)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(profile.Name, "finds", report.Count(registry.Error), "errors,", report.Count(registry.Warning), "warnings")
+	}
+	// Output:
+	// generic finds 0 errors, 1 warnings
+	// claude finds 1 errors, 1 warnings
+	// openai finds 2 errors, 0 warnings
+	// gemini finds 0 errors, 1 warnings
+	// cursor finds 1 errors, 1 warnings
+	// vscode finds 0 errors, 2 warnings
+}
+
 // ListingOf is how a program prints what its own catalog costs.
 func ExampleListingOf() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "papers"}, nil)

@@ -177,6 +177,7 @@ var lintEdges = []edge{
 	finds("list-unbounded", named("orders_list")),
 	finds("list-unbounded", named("web_search")),
 	finds("list-unbounded", named("listOrders")),
+	spares("list-unbounded", named("list_allowed_directories")),
 	spares("list-unbounded", named("find_path")),
 	spares("list-unbounded", named("update_price_list")),
 	spares("list-unbounded", named("save_search")),

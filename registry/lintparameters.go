@@ -138,6 +138,8 @@ func (l *linter) listLike(t *lintedTool) bool {
 	first, last := t.own[0], t.own[len(t.own)-1]
 	plural := func(w string) bool { return singular(w) != w }
 	switch {
+	case slices.ContainsFunc(t.own, func(w string) bool { return settled[w] }):
+		return false
 	case listVerbs[first]:
 		return true
 	case first == "find":
@@ -151,6 +153,10 @@ func (l *linter) listLike(t *lintedTool) bool {
 	}
 	return false
 }
+
+// settled are words for what the server's own code or configuration says, which
+// does not grow with the data: list_allowed_directories.
+var settled = map[string]bool{"allowed": true, "supported": true, "available": true, "configured": true, "enabled": true, "builtin": true}
 
 // searchVerbs are what is done to a search.
 var searchVerbs = map[string]bool{"save": true, "run": true, "start": true, "stop": true, "open": true, "close": true, "share": true, "export": true, "rename": true, "execute": true}

@@ -190,7 +190,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 
 // reference returns a URI as it is, and a path as one.
 func reference(uri string) string {
-	if u, err := url.Parse(uri); err == nil && u.String() == uri {
+	if u, err := url.Parse(uri); err == nil && u.String() == uri && (u.Scheme == "" || u.Host != "" || u.Scheme == "file") {
 		return uri
 	}
 	return (&url.URL{Path: filepath.ToSlash(uri)}).String()
@@ -272,10 +272,10 @@ func (r *Report) WriteSARIF(w io.Writer, uri string) error {
 			at.Physical = &physical{}
 			at.Physical.Artifact.URI, at.Physical.Region.StartLine = reference(uri), 1
 		}
-		at.Logical = []logical{{where + f.Pointer, "member"}}
+		at.Logical = []logical{{visible(where + f.Pointer), "member"}}
 		res := result{
 			RuleID: f.Rule, RuleIndex: index[f.Rule], Level: levels[f.Severity],
-			Message:      text{where + ": " + f.Message + ". " + f.Fix},
+			Message:      text{visible(where + ": " + f.Message + ". " + f.Fix)},
 			Locations:    []location{at},
 			Fingerprints: map[string]string{"steady/v1": f.Rule + ":" + where + f.Pointer},
 		}

@@ -75,3 +75,44 @@ func TestReportForms(t *testing.T) {
 
 	require.Contains(t, lint(t, catalogOf(good("look_up")), nil).String(), "nothing found")
 }
+
+// A path is written as the URI that SARIF wants (section 3.4.3), and no place is
+// better than an empty one.
+func TestSARIFPlaces(t *testing.T) {
+	t.Parallel()
+	r := lint(t, catalogOf(with("look_up", `{"inputSchema":{"type":"object"}}`)), nil)
+	for path, want := range map[string]any{
+		"testdata/tools.json":    "testdata/tools.json",
+		"my tools/a:b.json":      "my%20tools/a:b.json",
+		"a:b.json":               "./a:b.json",
+		"https://x.example/?a=1": "https://x.example/?a=1",
+		"":                       nil,
+	} {
+		var b bytes.Buffer
+		require.NoError(t, r.WriteSARIF(&b, path))
+		var sarif struct {
+			Runs []struct {
+				Tool struct {
+					Driver struct {
+						Rules []struct{ FullDescription struct{ Text string } }
+					}
+				}
+				Results []struct {
+					Locations []struct {
+						PhysicalLocation *struct{ ArtifactLocation struct{ URI string } }
+					}
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal(b.Bytes(), &sarif))
+		for _, rule := range sarif.Runs[0].Tool.Driver.Rules {
+			require.NotEmpty(t, rule.FullDescription.Text)
+		}
+		at := sarif.Runs[0].Results[0].Locations[0].PhysicalLocation
+		if want == nil {
+			require.Nil(t, at)
+			continue
+		}
+		require.Equal(t, want, at.ArtifactLocation.URI)
+	}
+}
