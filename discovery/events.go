@@ -9,14 +9,18 @@ import (
 // Exact is the event of a call that named a tool by its very name.
 type Exact struct{ Tool string }
 
-// Routed is the event of a call that reached a tool under another name.
+// Routed is the event of a call that reached a tool under another name, or of a
+// request that reached a prompt or a resource so.
 type Routed struct {
+	// Method is "tools/call", "prompts/get" or "resources/read".
+	Method string
 	// Requested is the name that was sent, cut to 80 characters and without
 	// those that cannot be seen.
 	Requested string
-	Tool      string
-	Step      Step
-	Reason    string
+	// Tool is the name of the tool or the prompt, or the resource's URI.
+	Tool   string
+	Step   Step
+	Reason string
 }
 
 // Suggested is the event of a call that was answered with the names of other
@@ -69,7 +73,7 @@ func (e Exact) LogValue() slog.Value { return slog.GroupValue(slog.String("tool"
 
 // LogValue returns the event's fields.
 func (e Routed) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("requested", e.Requested), slog.String("tool", e.Tool), slog.String("step", string(e.Step)), slog.String("reason", e.Reason))
+	return slog.GroupValue(slog.String("method", e.Method), slog.String("requested", e.Requested), slog.String("tool", e.Tool), slog.String("step", string(e.Step)), slog.String("reason", e.Reason))
 }
 
 // LogValue returns the event's fields.

@@ -135,7 +135,7 @@ func (r *Resolver) mend(ctx context.Context, next mcp.MethodHandler, method stri
 		}
 		tool = find(tools, res.Tool)
 		r.counters.routed.Add(1)
-		r.observer.Observe(ctx, Routed{Requested: shown(name), Tool: res.Tool, Step: res.Step, Reason: res.Reason})
+		r.observer.Observe(ctx, Routed{Method: wire.MethodCallTool, Requested: shown(name), Tool: res.Tool, Step: res.Step, Reason: res.Reason})
 		d.Requested, d.Resolved, d.Step, d.Notice = shown(name), res.Tool, res.Step, res.Notice
 		if !res.Step.Lossless() {
 			note = fmt.Sprintf("There is no tool named %s; %s was called instead.", quote(name), res.Tool)

@@ -51,7 +51,7 @@ func (r *Resolver) getPrompt(ctx context.Context, next mcp.MethodHandler, method
 	changed := *req
 	changed.Params = &params
 	res, err := next(ctx, method, &changed)
-	return r.discloseOther(ctx, res, err, name, found, step)
+	return r.discloseOther(ctx, method, res, err, name, found, step)
 }
 
 // readResource does the same for a resource's URI. A URI that is not listed
@@ -103,7 +103,7 @@ func (r *Resolver) readResource(ctx context.Context, next mcp.MethodHandler, met
 	changed := *req
 	changed.Params = &params
 	res, err := next(ctx, method, &changed)
-	return r.discloseOther(ctx, res, err, uri, found, StepClean)
+	return r.discloseOther(ctx, method, res, err, uri, found, StepClean)
 }
 
 const (
@@ -160,8 +160,8 @@ func withSuggestions(err error, name string, near []string) error {
 	return out
 }
 
-func (r *Resolver) discloseOther(ctx context.Context, res mcp.Result, err error, requested, found string, step Step) (mcp.Result, error) {
-	r.observer.Observe(ctx, Routed{Requested: shown(requested), Tool: found, Step: step})
+func (r *Resolver) discloseOther(ctx context.Context, method string, res mcp.Result, err error, requested, found string, step Step) (mcp.Result, error) {
+	r.observer.Observe(ctx, Routed{Method: method, Requested: shown(requested), Tool: found, Step: step})
 	if err != nil || res == nil {
 		return res, err
 	}

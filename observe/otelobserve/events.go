@@ -3,6 +3,7 @@ package otelobserve
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -56,7 +57,9 @@ type note struct {
 	seen []attribute.KeyValue
 }
 
+// add adds to a counter. Attributes without a key are left out.
 func (n *note) add(counter metric.Int64Counter, by int64, attrs ...attribute.KeyValue) {
+	attrs = slices.DeleteFunc(attrs, func(kv attribute.KeyValue) bool { return !kv.Valid() })
 	n.seen = attrs
 	counter.Add(n.ctx, by, metric.WithAttributeSet(attribute.NewSet(attrs...)))
 }
@@ -65,13 +68,45 @@ func (n *note) value(key attribute.Key, value string) attribute.KeyValue {
 	return n.t.values.attr(key, value)
 }
 
-// tool is a name that may come from a client.
-func (n *note) tool(name string) attribute.KeyValue { return keyTool.String(n.t.tools.bounded(name)) }
+// tool is a tool's name that may come from a client. It is no attribute if it is
+// empty: the event is about something else.
+func (n *note) tool(name string) attribute.KeyValue {
+	if name == "" {
+		return attribute.KeyValue{}
+	}
+	return keyTool.String(n.t.tools.bounded(name))
+}
 
-// ours is a name that the server gave.
+// ours is a tool's name that the server gave.
 func (n *note) ours(name string) attribute.KeyValue {
 	n.t.tools.add(name)
 	return n.tool(name)
+}
+
+// of is the name that a request of method has.
+func (n *note) of(method, name string) attribute.KeyValue {
+	switch {
+	case method == "tools/call":
+		return n.tool(name)
+	case method == "prompts/get" && name != "":
+		return keyPrompt.String(n.t.prompts.bounded(name))
+	}
+	return attribute.KeyValue{}
+}
+
+// routed counts a name that was rewritten, and remembers what it became.
+func (n *note) routed(e discovery.Routed, c *call) {
+	part := "resource"
+	switch e.Method {
+	case "tools/call":
+		part = "name"
+		n.t.tools.add(e.Tool)
+	case "prompts/get":
+		part = "prompt"
+		n.t.prompts.add(e.Tool)
+	}
+	n.add(n.t.instruments.rewrites, 1, keyPart.String(part), n.value(keyStep, string(e.Step)), n.of(e.Method, e.Tool))
+	c.reached(e.Tool)
 }
 
 func (n *note) count(e observe.Event, c *call) {
@@ -81,24 +116,21 @@ func (n *note) count(e observe.Event, c *call) {
 		n.add(i.dropped, int64(e.Events))
 
 	case errors.Panicked:
-		n.add(i.panics, 1, n.tool(e.Name))
+		n.add(i.panics, 1, n.of(e.Method, e.Name))
 		c.incident(e.Incident)
 	case errors.Hidden:
-		n.add(i.failures, 1, keyKind.String("hidden"), n.tool(e.Name))
+		n.add(i.failures, 1, keyKind.String("hidden"), n.of(e.Method, e.Name))
 		c.incident(e.Incident)
 	case errors.Failed:
 		kind := keyKind.String("none")
 		if e.Kind != "" {
 			kind = n.value(keyKind, string(e.Kind))
 		}
-		n.add(i.failures, 1, kind, n.tool(e.Name))
+		n.add(i.failures, 1, kind, n.of(e.Method, e.Name))
 		c.incident(e.Incident)
 
 	case discovery.Routed:
-		n.add(i.rewrites, 1, keyPart.String("name"), n.value(keyStep, string(e.Step)), n.ours(e.Tool))
-		if c != nil {
-			c.routed.Store(&e.Tool)
-		}
+		n.routed(e, c)
 	case discovery.Repaired:
 		n.add(i.rewrites, 1, keyPart.String("argument"), n.value(keyStep, e.Kind), n.ours(e.Tool))
 	case discovery.Suggested:
@@ -125,9 +157,7 @@ func (n *note) count(e observe.Event, c *call) {
 
 	case registry.FormerNameCalled:
 		n.add(i.former, 1, n.value(keyFormer, e.Name), keyGone.Bool(e.Gone), n.ours(e.Tool))
-		if c != nil && !e.Gone {
-			c.routed.Store(&e.Tool)
-		}
+		c.reached(e.Tool)
 
 	case tasks.Created:
 		n.task("created", e.Tool)
@@ -189,6 +219,13 @@ func (n *note) count(e observe.Event, c *call) {
 
 func (n *note) task(state, tool string) {
 	n.add(n.t.instruments.tasks, 1, keyState.String(state), n.tool(tool))
+}
+
+// reached notes under which name the server has what the call asked for.
+func (c *call) reached(name string) {
+	if c != nil {
+		c.routed.Store(&name)
+	}
 }
 
 // incident puts the id that the client was given on the call's span, where the

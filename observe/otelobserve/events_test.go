@@ -42,14 +42,18 @@ var counted = []struct {
 	{observe.Dropped{Events: 3}, "steady.events.dropped", 3, nil},
 
 	{errors.Panicked{Method: "tools/call", Name: "get_order", Incident: "I", Value: private, Stack: private}, "steady.panics", 1, tool("get_order")},
+	{errors.Panicked{Method: "prompts/get", Name: private}, "steady.panics", 1, map[string]string{"gen_ai.prompt.name": "_OTHER"}},
+	{errors.Panicked{Value: private}, "steady.panics", 1, nil},
 	{errors.Panicked{Method: "tools/call", Name: private}, "steady.panics", 1, tool("_OTHER")},
-	{errors.Hidden{Name: "get_order", Incident: "I", Err: stderrors.New(private)}, "steady.failures", 1, tool("get_order", "steady.failure.kind", "hidden")},
-	{errors.Failed{Name: "get_order", Kind: errors.KindConflict, Err: stderrors.New(private)}, "steady.failures", 1, tool("get_order", "steady.failure.kind", "conflict")},
-	{errors.Failed{Name: private, Err: stderrors.New(private)}, "steady.failures", 1, tool("_OTHER", "steady.failure.kind", "none")},
+	{errors.Hidden{Method: "tools/call", Name: "get_order", Incident: "I", Err: stderrors.New(private)}, "steady.failures", 1, tool("get_order", "steady.failure.kind", "hidden")},
+	{errors.Failed{Method: "tools/call", Name: "get_order", Kind: errors.KindConflict, Err: stderrors.New(private)}, "steady.failures", 1, tool("get_order", "steady.failure.kind", "conflict")},
+	{errors.Failed{Method: "tools/call", Name: private, Err: stderrors.New(private)}, "steady.failures", 1, tool("_OTHER", "steady.failure.kind", "none")},
 	{errors.NilResult{Name: private}, "", 1, nil},
 
 	{discovery.Exact{Tool: "get_order"}, "", 1, nil},
-	{discovery.Routed{Requested: private, Tool: "get_order", Step: discovery.StepTypo, Reason: private}, "steady.discovery.rewrites", 1, tool("get_order", "steady.rewrite.part", "name", "steady.rewrite.step", "typo")},
+	{discovery.Routed{Method: "tools/call", Requested: private, Tool: "get_order", Step: discovery.StepTypo, Reason: private}, "steady.discovery.rewrites", 1, tool("get_order", "steady.rewrite.part", "name", "steady.rewrite.step", "typo")},
+	{discovery.Routed{Method: "prompts/get", Requested: private, Tool: "greet", Step: discovery.StepFold}, "steady.discovery.rewrites", 1, map[string]string{"gen_ai.prompt.name": "greet", "steady.rewrite.part": "prompt", "steady.rewrite.step": "fold"}},
+	{discovery.Routed{Method: "resources/read", Tool: private, Step: discovery.StepClean}, "steady.discovery.rewrites", 1, map[string]string{"steady.rewrite.part": "resource", "steady.rewrite.step": "clean"}},
 	{discovery.Repaired{Tool: "get_order", Change: discovery.Change{Path: private, Kind: "boolean", From: private}}, "steady.discovery.rewrites", 1, tool("get_order", "steady.rewrite.part", "argument", "steady.rewrite.step", "boolean")},
 	{discovery.Suggested{Requested: private, Names: []string{private}}, "steady.discovery.suggestions", 1, nil},
 	{discovery.Missed{Requested: private}, "steady.discovery.misses", 1, nil},
@@ -64,6 +68,7 @@ var counted = []struct {
 	{pagination.Cut{Tool: "get_order", Bytes: 9, Limit: 8}, "steady.pagination.cuts", 1, tool("get_order")},
 	{pagination.Cut{Tool: "get_order", Kept: true}, "steady.pagination.spills", 1, tool("get_order")},
 	{pagination.Refused{Tool: "get_order"}, "steady.pagination.refusals", 1, tool("get_order")},
+	{pagination.Cut{Bytes: 9, Limit: 8}, "steady.pagination.cuts", 1, nil},
 	{pagination.CursorRejected{Tool: "get_order", Reason: pagination.CursorForeign}, "steady.pagination.cursor_rejections", 1, tool("get_order", "steady.reason", "foreign")},
 
 	{registry.FormerNameCalled{Name: "lookup", Tool: "get_order", Gone: true}, "steady.registry.former_names", 1, tool("get_order", "steady.former_name", "lookup", "steady.gone", "true")},
@@ -217,6 +222,9 @@ func TestWrappedServer(t *testing.T) {
 		addTool(server, "big", func(context.Context) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat(private+"\n", 20000)}}}, nil
 		})
+		server.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{}, nil
+		})
 		stack, err := steady.Wrap(server, &steady.Options{Observer: r})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = stack.Close(context.Background()) })
@@ -226,6 +234,10 @@ func TestWrappedServer(t *testing.T) {
 			_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: name, Arguments: args})
 			require.NoError(t, err)
 		}
+		_, err = cs.GetPrompt(context.Background(), &mcp.GetPromptParams{Name: "Greet"})
+		require.NoError(t, err)
+		require.Equal(t, "greet", texts(r.span(t, "prompts/get greet").Attributes)["gen_ai.prompt.name"])
+
 		call("getOrder", map[string]any{"id": "5"})
 		s := r.span(t, "tools/call get_order")
 		require.Equal(t, "get_order", texts(s.Attributes)["gen_ai.tool.name"])

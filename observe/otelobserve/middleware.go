@@ -31,7 +31,7 @@ func (t *Telemetry) Middleware() mcp.Middleware {
 // handler's context, for [Telemetry.Observe].
 type call struct {
 	span     trace.Span
-	routed   atomic.Pointer[string] // the tool that discovery found
+	routed   atomic.Pointer[string] // the tool or the prompt that a wrong name led to
 	answered atomic.Bool
 }
 
@@ -83,9 +83,12 @@ func (t *Telemetry) serve(ctx context.Context, next mcp.MethodHandler, method st
 			final.version = boundedVersion(init.ProtocolVersion)
 			t.watch(req, start, final)
 		}
-		if k.tool == other {
-			if tool := c.routed.Load(); tool != nil {
-				final.tool = t.tools.bounded(*tool)
+		if name := c.routed.Load(); name != nil {
+			switch other {
+			case k.tool:
+				final.tool = t.tools.bounded(*name)
+			case k.prompt:
+				final.prompt = t.prompts.bounded(*name)
 			}
 		}
 		if final != k {
