@@ -90,6 +90,10 @@ fuzz: ## every fuzz target for FUZZTIME (60s), and the long forms of the tests
 chaos: ## durable tasks for minutes: processes killed, the database away, clocks apart
 	cd tasks/rivertasks && STEADY_LONG=1 go test -race -count=1 -timeout=30m -v -run 'TestChaos|TestDatabaseAway|TestClockSkew' ./internal/replicas
 
+.PHONY: bench-million
+bench-million: ## what a million finished tasks do to creating and looking at one
+	cd tasks/rivertasks && STEADY_LONG=1 go test -run '^$$' -bench Million -benchtime 300x -timeout 30m ./internal/replicas
+
 .PHONY: bench
 bench: ## benchmarks; the ratios are what counts
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem ./...)

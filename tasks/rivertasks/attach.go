@@ -61,7 +61,7 @@ func (a *attachment) runJobs() {
 	if !a.s.RunsHere() {
 		return
 	}
-	cfg := workConfig{id: a.p.Worker, workers: a.s.opts.Workers, logger: riverLogger(a.s.observer), start: a.p.Start}
+	cfg := workConfig{id: a.p.Worker, workers: a.s.opts.Workers, logger: riverLogger(a.s.observer), start: a.p.Start, again: a.again}
 	for {
 		w, err := a.s.db.start(cfg)
 		if err == nil {
@@ -82,6 +82,24 @@ func (a *attachment) runJobs() {
 			return
 		}
 	}
+}
+
+// again offers a run once more that was handed out by the job of the given id, unless
+// it has moved on.
+func (a *attachment) again(ctx context.Context, j job, id int64) error {
+	return a.s.db.write(ctx, func(ctx context.Context, t tx) error {
+		waits, err := exists(ctx, t, `SELECT 1 FROM mcp_task t WHERE t.id = $1 AND t.run = $2 AND t.job_id = $3 AND t.status = 'working' AND t.worker = '' `+
+			a.s.db.dialect().forUpdate, j.Task, j.Run, id)
+		if err != nil || !waits {
+			return err
+		}
+		next, err := t.enqueue(ctx, j)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE mcp_task SET job_id = $1 WHERE id = $2`, next, j.Task)
+		return err
+	})
 }
 
 // Drain implements [tasks.Attachment].

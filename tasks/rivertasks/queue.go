@@ -11,8 +11,6 @@ import (
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
-
-	"github.com/steadymcp/steady/tasks"
 )
 
 const queueName = "mcp_tasks"
@@ -65,6 +63,7 @@ type workConfig struct {
 	workers int
 	logger  *slog.Logger
 	start   func(ctx context.Context, id string, run int64) error
+	again   func(ctx context.Context, j job, id int64) error
 }
 
 // A worker is a River client that works.
@@ -78,7 +77,7 @@ type worker interface {
 
 func (q *queue[TTx]) start(driver riverdriver.Driver[TTx], cfg workConfig) (worker, error) {
 	workers := river.NewWorkers()
-	if err := river.AddWorkerSafely(workers, &jobWorker{start: cfg.start}); err != nil {
+	if err := river.AddWorkerSafely(workers, &jobWorker{start: cfg.start, again: cfg.again}); err != nil {
 		return nil, err
 	}
 	client, err := river.NewClient(driver, &river.Config{
@@ -111,21 +110,29 @@ func (q *queue[TTx]) start(driver riverdriver.Driver[TTx], cfg workConfig) (work
 type jobWorker struct {
 	river.WorkerDefaults[job]
 	start func(ctx context.Context, id string, run int64) error
+	again func(ctx context.Context, j job, id int64) error
 }
 
 // elsewhere is when a run is offered again that this process could not start.
 const elsewhere = 500 * time.Millisecond
 
+// Work starts a run. One that this process could not start is offered again as a
+// new job: River would put off the old one by the clock of this process, and the
+// others take it by that of the database.
 func (w *jobWorker) Work(ctx context.Context, j *river.Job[job]) error {
 	err := w.start(ctx, j.Args.Task, j.Args.Run)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, tasks.ErrNotHere):
-		return river.JobSnooze(elsewhere)
-	default: // the database does not answer
-		return river.JobSnooze(time.Second)
+	for err != nil {
+		select {
+		case <-time.After(elsewhere):
+			err = w.again(ctx, j.Args, j.ID)
+		case <-ctx.Done(): // the process stops; if it cannot say so, the others find out
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_ = w.again(last, j.Args, j.ID)
+			return nil
+		}
 	}
+	return nil
 }
 
 // newerRiver returns an error if the database has a migration of River's that is

@@ -24,7 +24,7 @@ type storm struct {
 	lasts    time.Duration // calls come and processes go for so long
 	settle   time.Duration // afterwards all must have ended within this
 	replicas int
-	launch   func(number int) launch
+	launch   func(number int) launch // how a replica is started; if nil, as usual
 }
 
 // long reports whether the tests that take minutes are wanted.
@@ -88,12 +88,12 @@ func (s *storm) rage(t *testing.T, c *cluster) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	calls := s.plan(random)
-	usual := func(int) launch { return launch{} }
-	if s.launch == nil {
-		s.launch = usual
+	start := s.launch
+	if start == nil {
+		start = func(int) launch { return launch{} }
 	}
 	for i := range s.replicas {
-		c.start(s.launch(i))
+		c.start(start(i))
 	}
 
 	// The callers, until each has a handle: also after the end of the storm.
@@ -136,7 +136,7 @@ func (s *storm) rage(t *testing.T, c *cluster) {
 				c.kill(c.any())
 			}
 			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
-			if _, err := c.tryStart(s.launch(number % s.replicas)); err != nil {
+			if _, err := c.tryStart(start(number % s.replicas)); err != nil {
 				t.Errorf("a replica did not start: %v", err)
 				return
 			}
