@@ -32,7 +32,7 @@ func (e *Endpoint) withBody(w http.ResponseWriter, r *http.Request) (*http.Reque
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		e.refuse(w, r, http.StatusRequestEntityTooLarge, nil, jsonrpc.CodeInvalidRequest, "too large",
+		e.refuse(w, r, http.StatusRequestEntityTooLarge, callID(body), jsonrpc.CodeInvalidRequest, "too large",
 			fmt.Sprintf("the request is larger than the %d bytes that this server takes; send less at a time", large.Limit))
 		return nil, false
 	case isTimeout(err):
@@ -74,21 +74,46 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// callID returns the id of the request that body is, or nil if it is a
-// notification, an answer, a batch or nothing that can be read.
+// callID returns the id of the request that body begins with, or nil if that is
+// a notification, an answer, a batch or nothing that can be read. Where body was
+// cut, it is found if the cut is behind it.
 func callID(body []byte) json.RawMessage {
-	var call struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	if json.Unmarshal(body, &call) != nil || call.Method == "" {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
 		return nil
 	}
-	return call.ID
+	var id json.RawMessage
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			break
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			break
+		}
+		switch name {
+		case "id":
+			id = value
+		case "result", "error":
+			return nil
+		}
+	}
+	if !isID(id) {
+		return nil
+	}
+	return id
+}
+
+// isID reports whether b is what JSON-RPC 2.0 and MCP let an id be, and short
+// enough to be repeated.
+func isID(b json.RawMessage) bool {
+	return len(b) > 0 && len(b) <= 256 && (b[0] == '"' || b[0] == '-' || b[0] >= '0' && b[0] <= '9')
 }
 
 // refuse answers r by itself. A body of JSON-RPC lets a client tell its caller
-// why, and go on; the SDK's own client ends its session over any other.
+// why, and go on; the SDK's own client ends its session over any other, and over
+// one without an id.
 func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, status int, id json.RawMessage, code int, reason, message string) {
 	e.observer.Observe(r.Context(), TurnedAway{Status: status, Reason: reason})
 	answer := struct {

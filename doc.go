@@ -1,9 +1,12 @@
 // Package steady makes MCP servers on the official Go SDK
 // ([github.com/modelcontextprotocol/go-sdk]) hold up against what models,
-// clients and operators do to them. [Wrap] is the one line that does it for a
-// server that exists:
+// clients and operators do to them. Two lines do it for a server that exists:
 //
 //	steady.Wrap(server, nil)
+//	steady.Run(ctx, server, nil)
+//
+// [Wrap] installs middleware. [Run] serves, on stdio or HTTP, and ends in order;
+// [Handler] is for those who have an HTTP server.
 //
 // The module is a set of packages, each useful alone:
 //

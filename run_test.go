@@ -63,12 +63,16 @@ func runMain() error {
 				return nil, nil, context.Cause(ctx)
 			}
 		})
+	mcp.AddTool(server, &mcp.Tool{Name: "export_notes"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		time.Sleep(500 * time.Millisecond) // longer than it takes to ask for news of it
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "exported"}}}, nil, nil
+	})
 	stop, err := time.ParseDuration(os.Getenv(runVariable))
 	if err != nil {
 		return err
 	}
 	if _, err := steady.Wrap(server, &steady.Options{
-		Tasks: &tasks.Options{Policies: map[string]tasks.Policy{"export": {}}},
+		Tasks: &tasks.Options{Anonymous: true, Policies: map[string]tasks.Policy{"export_notes": {Grace: tasks.Eager}}},
 	}); err != nil {
 		return err
 	}

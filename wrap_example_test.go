@@ -40,14 +40,19 @@ func ExampleWrap() {
 	// the text of p7
 }
 
+// callTool calls a tool of server.
 func callTool(server *mcp.Server, name string, arguments map[string]any) string {
-	ctx := context.Background()
 	clientEnd, serverEnd := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, serverEnd, nil); err != nil {
+	if _, err := server.Connect(context.Background(), serverEnd, nil); err != nil {
 		return err.Error()
 	}
+	return callOver(clientEnd, name, arguments)
+}
+
+func callOver(transport mcp.Transport, name string, arguments map[string]any) string {
+	ctx := context.Background()
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "v1.0.0"}, nil)
-	session, err := client.Connect(ctx, clientEnd, nil)
+	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		return err.Error()
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/steadymcp/steady/tasks"
 )
 
-// harden installs everything of steady on server, and returns what wraps its
-// HTTP handler.
-func harden(server *mcp.Server) (func(http.Handler) http.Handler, error) {
+// harden installs everything of steady on server, and returns what serves it.
+func harden(server *mcp.Server) (http.Handler, error) {
 	// Every call becomes a task if it takes long. The suite repeats calls and
 	// wants each of them run, hence no window; and it has no tokens.
 	policies := map[string]tasks.Policy{}
@@ -20,11 +19,11 @@ func harden(server *mcp.Server) (func(http.Handler) http.Handler, error) {
 		policies[name] = tasks.Policy{Window: tasks.NoWindow}
 	}
 	registry.New(server, nil)
-	stack, err := steady.Wrap(server, &steady.Options{
+	if _, err := steady.Wrap(server, &steady.Options{
 		Tasks: &tasks.Options{Policies: policies, Anonymous: true},
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
-	return stack.Tasks.Handler, nil
+	return steady.Handler(func(*http.Request) *mcp.Server { return server },
+		&steady.HTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
 }

@@ -20,10 +20,10 @@ func main() {
 	flag.Parse()
 
 	server := newServer()
-	wrap := func(h http.Handler) http.Handler { return h }
+	handler := bothEras(server)
 	if !*bare {
 		var err error
-		if wrap, err = harden(server); err != nil {
+		if handler, err = harden(server); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -35,12 +35,12 @@ func main() {
 	}
 	log.Printf("listening at http://%s/mcp", listener.Addr())
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", wrap(bothEras(server)))
+	mux.Handle("/mcp", handler)
 	log.Fatal(http.Serve(listener, mux))
 }
 
-// bothEras serves one server to clients of both kinds of revision at one
-// endpoint: those that shake hands get a session, the others none.
+// bothEras does by hand, for the bare SDK, what steady.Handler does. It
+// serves one server to clients of both kinds of revision at one endpoint: those that shake hands get a session, the others none.
 func bothEras(server *mcp.Server) http.Handler {
 	get := func(*http.Request) *mcp.Server { return server }
 	sessions := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})

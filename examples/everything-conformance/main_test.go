@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -14,13 +13,13 @@ func TestServer(t *testing.T) {
 	for _, hardened := range []bool{false, true} {
 		toolNames = nil
 		server := newServer()
-		wrap := func(h http.Handler) http.Handler { return h }
+		handler := bothEras(server)
 		if hardened {
 			var err error
-			wrap, err = harden(server)
+			handler, err = harden(server)
 			require.NoError(t, err)
 		}
-		s := httptest.NewServer(wrap(bothEras(server)))
+		s := httptest.NewServer(handler)
 		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 			cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "v0.0.1"}, nil).Connect(t.Context(),
 				&mcp.StreamableClientTransport{Endpoint: s.URL}, &mcp.ClientSessionOptions{ProtocolVersion: revision})

@@ -13,8 +13,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/stdioguard"
 )
@@ -77,20 +79,19 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if c.http != "" || c.bare {
-		return c.serve(ctx, nil)
+	opts := &steady.RunOptions{
+		Addr: c.http,
+		// Callers over HTTP have a token.
+		HTTP: &steady.HTTPOptions{Middleware: auth.RequireBearerToken(verify, nil)},
 	}
-	// Before anything is printed: what has reached standard output cannot be
-	// taken back.
-	stdio, err := stdioguard.Guard(nil)
-	if err != nil {
-		return err
+	if c.http == "" && !c.bare {
+		// Before anything is printed: what has reached standard output cannot be
+		// taken back.
+		if opts.Guard, err = stdioguard.Guard(nil); err != nil {
+			return err
+		}
+		defer opts.Guard.Close()
 	}
-	return errors.Join(c.serve(ctx, stdio), stdio.Close())
-}
-
-// serve starts the API, and the server in front of it.
-func (c config) serve(ctx context.Context, stdio *stdioguard.Transport) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	api, err := newAPI(c, accounts).serve(ctx, c.port)
@@ -110,8 +111,5 @@ func (c config) serve(ctx context.Context, stdio *stdioguard.Transport) error {
 		return err
 	}
 	defer closeServer()
-	if c.http != "" {
-		return serveHTTP(ctx, server, c.http)
-	}
-	return stdio.Serve(ctx, server)
+	return steady.Run(ctx, server, opts)
 }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -30,27 +29,7 @@ import (
 // program is the built example: the tests run what a reader runs.
 var program string
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "marketdata")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "marketdata")
-		if runtime.GOOS == "windows" {
-			program += ".exe"
-		}
-		build := exec.Command("go", "build", "-o", program, ".")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building the example:", err)
-			return 1
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { mcptest.RunWithPrograms(m, map[string]*string{".": &program}) }
 
 // A process is the running example: the API's address, the server's if it
 // serves HTTP, and what it logged.
@@ -72,7 +51,7 @@ func (r *record) text() string {
 	return strings.Join(r.lines, "\n")
 }
 
-var address = regexp.MustCompile(`the API is at (http://\S+)|serving (http://\S+)`)
+var address = regexp.MustCompile(`the API is at (http://\S+)|steady.serving url=(http://\S+)`)
 
 // watch reads standard error until the process has said where it serves, and
 // goes on reading in the background.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/examples/internal/desk"
 	"github.com/steadymcp/steady/stdioguard"
 )
@@ -72,39 +72,29 @@ func run(args []string) error {
 		return err
 	}
 
-	ctx := context.Background()
-	if *addr != "" {
-		c.bugs.banner()
-		return c.serveHTTP(ctx, *addr, *allowOrigin)
+	opts := &steady.RunOptions{Addr: *addr}
+	if *allowOrigin != "" {
+		opts.HTTP = &steady.HTTPOptions{AllowOrigins: []string{*allowOrigin}}
 	}
-	if c.without["stdioguard"] {
-		c.bugs.banner()
-		return c.serveBare(ctx)
-	}
-	// Before anything is printed: what has reached standard output cannot be
-	// taken back.
-	stdio, err := stdioguard.Guard(nil)
-	if err != nil {
-		return err
+	onStdio := *addr == ""
+	if onStdio && !c.without["stdioguard"] {
+		// Before anything is printed: what has reached standard output cannot be
+		// taken back.
+		if opts.Guard, err = stdioguard.Guard(nil); err != nil {
+			return err
+		}
+		defer opts.Guard.Close()
 	}
 	c.bugs.banner()
 	server, closeServer, err := newServer(c)
 	if err != nil {
-		return errors.Join(err, stdio.Close())
-	}
-	defer closeServer()
-	// Serve ends on SIGTERM and SIGINT by itself, after what is in flight.
-	return errors.Join(stdio.Serve(ctx, server), stdio.Close())
-}
-
-// serveBare serves stdio as the SDK does it.
-func (c config) serveBare(ctx context.Context) error {
-	server, closeServer, err := newServer(c)
-	if err != nil {
 		return err
 	}
 	defer closeServer()
-	return server.Run(ctx, &mcp.StdioTransport{})
+	if onStdio && c.without["stdioguard"] {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	return steady.Run(context.Background(), server, opts)
 }
 
 func usage(names map[string]string) string {

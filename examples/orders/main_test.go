@@ -3,11 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -26,27 +24,7 @@ import (
 // program is the built example: the tests run what a reader runs.
 var program string
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "orders")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "orders")
-		if runtime.GOOS == "windows" {
-			program += ".exe"
-		}
-		build := exec.Command("go", "build", "-o", program, ".")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building the example:", err)
-			return 1
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { mcptest.RunWithPrograms(m, map[string]*string{".": &program}) }
 
 func connect(t *testing.T, transport mcp.Transport, revision string) *mcp.ClientSession {
 	t.Helper()
@@ -136,7 +114,7 @@ func serve(t *testing.T, args ...string) (url string, cmd *exec.Cmd) {
 	return url, cmd
 }
 
-var serving = regexp.MustCompile(`serving (http://\S+)`)
+var serving = regexp.MustCompile(`steady.serving url=(http://\S+)`)
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()

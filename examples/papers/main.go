@@ -11,10 +11,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/registry"
-	"github.com/steadymcp/steady/stdioguard"
 )
 
 func main() {
@@ -35,7 +35,7 @@ func run(ctx context.Context, bare, exact bool) error {
 	if bare {
 		return server.Run(ctx, &mcp.StdioTransport{})
 	}
-	return stdioguard.Run(ctx, server)
+	return steady.Run(ctx, server, nil)
 }
 
 func newServer(bare, exact bool) (*mcp.Server, error) {

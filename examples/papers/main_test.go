@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/internal/mcptest"
 )
 
 // connect starts the program as a client would and connects to it.
@@ -25,20 +25,7 @@ func connect(t *testing.T, args ...string) *mcp.ClientSession {
 
 var program string
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "papers")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "papers")
-		if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-			panic(string(out))
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { mcptest.RunWithPrograms(m, map[string]*string{".": &program}) }
 
 func call(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) (*mcp.CallToolResult, string) {
 	t.Helper()

@@ -4,47 +4,25 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/internal/mcptest"
 )
 
 // The built tour, and the servers that it launches.
 var tourProgram, ordersProgram, papersProgram, marketdataProgram string
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tour")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		for _, p := range []struct {
-			program *string
-			name    string
-			pkg     string
-		}{{&tourProgram, "tour", "."}, {&ordersProgram, "orders", "../orders"}, {&papersProgram, "papers", "../papers"}, {&marketdataProgram, "marketdata", "../marketdata"}} {
-			*p.program = filepath.Join(dir, p.name)
-			if runtime.GOOS == "windows" {
-				*p.program += ".exe"
-			}
-			cmd := exec.Command("go", "build", "-o", *p.program, p.pkg)
-			cmd.Stderr = os.Stderr
-			if err := cmd.Run(); err != nil {
-				fmt.Fprintln(os.Stderr, "building", p.name+":", err)
-				return 1
-			}
-		}
-		return m.Run()
-	}())
+	mcptest.RunWithPrograms(m, map[string]*string{
+		".": &tourProgram, "../orders": &ordersProgram, "../papers": &papersProgram, "../marketdata": &marketdataProgram,
+	})
 }
 
 // runTour runs the built tour and returns what it printed and its exit status.

@@ -109,7 +109,7 @@ func (s *server) headers() map[string]string {
 // overStdio is the example for clients that start it.
 func (e *example) overStdio(args ...string) *server { return &server{example: e, args: args} }
 
-var serving = regexp.MustCompile(`(?:serving|listening) (?:at |on )?(http://\S+)`)
+var serving = regexp.MustCompile(`(?:steady.serving url=|listening at )(http://\S+)`)
 
 // overHTTP starts the example at a free port, until the test ends.
 func (e *example) overHTTP(t *testing.T, args ...string) *server {
