@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -262,6 +263,40 @@ func TestWrappedServer(t *testing.T) {
 		require.NotContains(t, dump(t, r), "nothing_like_it")
 		require.NotContains(t, dump(t, r), "getOrder")
 	})
+}
+
+// An endpoint for both eras, with a server for each request: one Telemetry
+// reports all of them, and has every session once the endpoint has stopped.
+func TestEndpoint(t *testing.T) {
+	r := newRig(t)
+	endpoint, err := steady.Handler(func(*http.Request) *mcp.Server {
+		server := newServer()
+		addTool(server, "get_order", ok)
+		_, err := steady.Wrap(server, &steady.Options{Observer: r})
+		require.NoError(t, err)
+		server.AddReceivingMiddleware(r.Middleware())
+		return server
+	}, &steady.HTTPOptions{Observer: r})
+	require.NoError(t, err)
+	for _, revision := range revisions {
+		cs := connectHTTP(t, endpoint, revision)
+		_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_order", Arguments: map[string]any{}})
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 1, r.sum(t, "steady.sessions.active"))
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, endpoint.Shutdown(ctx))
+	require.NoError(t, r.Close(ctx))
+	require.EqualValues(t, 0, r.sum(t, "steady.sessions.active"))
+	versions := map[string]uint64{}
+	for _, p := range r.points(t, "mcp.server.operation.duration") {
+		if p.attrs["mcp.method.name"] == "tools/call" {
+			versions[p.attrs["mcp.protocol.version"]] += p.count
+			require.Equal(t, "tcp", p.attrs["network.transport"])
+		}
+	}
+	require.Equal(t, map[string]uint64{revisions[0]: 1, revisions[1]: 1}, versions)
 }
 
 // A task that outlives its call has a span of its own below the call's, however

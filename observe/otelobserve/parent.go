@@ -64,41 +64,41 @@ func metaOf(req mcp.Request) map[string]any {
 // spans to link to.
 func (t *Telemetry) parent(ctx context.Context, req mcp.Request) (context.Context, []trace.Link) {
 	var links []trace.Link
-	ambient := trace.SpanFromContext(ctx)
-	if sc := ambient.SpanContext(); sc.IsSampled() && !sc.IsRemote() && !ambient.IsRecording() {
+	span := trace.SpanFromContext(ctx)
+	ambient := span.SpanContext()
+	if ambient.IsSampled() && !ambient.IsRemote() && !span.IsRecording() {
 		// The span has ended: it is that of the HTTP request that opened the
 		// session, whose context the SDK gives to every request of the session.
-		ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
-		links = append(links, trace.Link{SpanContext: sc})
-		ambient = trace.SpanFromContext(ctx)
+		links = append(links, trace.Link{SpanContext: ambient})
+		ambient = trace.SpanContext{}
+		ctx = trace.ContextWithSpanContext(ctx, ambient)
 	}
-	sent, client := t.sentBy(ctx, metaCarrier(metaOf(req)))
-	if extra := req.GetExtra(); !client.IsValid() && !ambient.SpanContext().IsValid() && extra != nil {
+	sent, client := ctx, trace.SpanContext{}
+	if meta := metaOf(req); len(meta) > 0 {
+		sent, client = t.sentBy(sent, ambient, metaCarrier(meta))
+	}
+	if extra := req.GetExtra(); !client.IsValid() && !ambient.IsValid() && extra != nil && len(extra.Header) > 0 {
 		// The HTTP client is instrumented, what runs above it is not.
-		sent, client = t.sentBy(ctx, propagation.HeaderCarrier(extra.Header))
+		sent, client = t.sentBy(sent, ambient, propagation.HeaderCarrier(extra.Header))
 	}
 	switch {
+	case t.public && client.IsValid():
+		return ctx, append(links, trace.Link{SpanContext: client})
 	case t.public:
-		if client.IsValid() {
-			links = append(links, trace.Link{SpanContext: client})
-		}
 		return ctx, links
-	case !client.IsValid(): // nothing, or only baggage
-		return trace.ContextWithSpan(sent, ambient), links
-	case ambient.SpanContext().IsValid():
-		links = append(links, trace.Link{SpanContext: ambient.SpanContext()})
+	case client.IsValid() && ambient.IsValid():
+		links = append(links, trace.Link{SpanContext: ambient})
 	}
 	return sent, links
 }
 
-// sentBy returns ctx with what a client sent, and the client's span.
-func (t *Telemetry) sentBy(ctx context.Context, carrier propagation.TextMapCarrier) (context.Context, trace.SpanContext) {
-	carrier = bounded{carrier}
-	for _, f := range t.propagator.Fields() {
-		if carrier.Get(f) != "" {
-			ctx = t.propagator.Extract(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), carrier)
-			return ctx, trace.SpanContextFromContext(ctx)
-		}
+// sentBy returns ctx with what a client sent, and the client's span. The one
+// that ctx has is ambient.
+func (t *Telemetry) sentBy(ctx context.Context, ambient trace.SpanContext, carrier propagation.TextMapCarrier) (context.Context, trace.SpanContext) {
+	ctx = t.propagator.Extract(ctx, bounded{carrier})
+	client := trace.SpanContextFromContext(ctx)
+	if client.Equal(ambient) {
+		return ctx, trace.SpanContext{}
 	}
-	return ctx, trace.SpanContext{}
+	return ctx, client
 }
