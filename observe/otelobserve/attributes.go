@@ -50,8 +50,8 @@ const (
 	errorPanic     = "panic"
 )
 
-// A target is what a span and its duration are about. Every field is bounded, so
-// that targets can be keys.
+// A target is what a span and its duration are about: a request, or a session if
+// it has no method. Every field is bounded, so that targets can be keys.
 type target struct {
 	method, tool, prompt string
 	version              string
@@ -73,7 +73,10 @@ type series struct {
 
 func newSeries(k target) *series {
 	s := &series{spanName: k.method}
-	s.attrs = append(s.attrs, keyMethod.String(k.method), keyTransport.String(k.transport()))
+	if k.method != "" {
+		s.attrs = append(s.attrs, keyMethod.String(k.method))
+	}
+	s.attrs = append(s.attrs, keyTransport.String(k.transport()))
 	if k.http {
 		s.attrs = append(s.attrs, keyProtocol.String("http"))
 	}

@@ -26,7 +26,7 @@ func (t *Telemetry) watch(req mcp.Request, start time.Time, k target) {
 	if ss == nil || k.http && ss.ID() == "" { // a stateless server: the session is the request
 		return
 	}
-	s := &session{start: start, attrs: newSeries(target{version: k.version, http: k.http}).attrs[1:]}
+	s := &session{start: start, attrs: newSeries(target{version: k.version, http: k.http}).attrs}
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
