@@ -79,8 +79,9 @@ func (m *Manager) serve(ctx context.Context, r *run, policy Policy, start func()
 			return m.refuse(ctx, r, "store full", errors.RateLimited("too many calls of %s are kept", want.Tool).RetryAfter(time.Minute))
 		case err != nil:
 			m.observer.Observe(ctx, OperationFailed{Operation: "create", Task: want.ID, Err: err})
+			m.doubt(want.ID)
 			return m.refuse(ctx, r, "store failed", errors.Unavailable("%s cannot be called now", want.Tool).
-				Because("the server cannot make sure that it runs only once").RetryAfter(5*time.Second).Cause(err))
+				Because("the server cannot make sure that it runs only once").RetryAfter(storeAway).Cause(err))
 		case created:
 			return m.lead(ctx, r, got, start)
 		}
@@ -132,7 +133,7 @@ func (r *run) eager() bool { return r.policy.Grace == Eager && r.surface != surf
 // was created for it would have nobody to end it.
 func (m *Manager) create(ctx context.Context, want Record) (Record, bool, error) {
 	m.keep()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return m.store.Create(ctx, time.Now(), want)
 }
@@ -140,6 +141,10 @@ func (m *Manager) create(ctx context.Context, want Record) (Record, bool, error)
 // lead runs the task that this call has created, and answers.
 func (m *Manager) lead(ctx context.Context, r *run, rec Record, start func()) (mcp.Result, error) {
 	r.adopt(&rec)
+	if rec.Worker == "" && m.isClosed() {
+		m.discard(ctx, rec)
+		return m.refuse(ctx, r, "closed", errShutDown())
+	}
 	if rec.Worker == "" {
 		m.observer.Observe(ctx, Created{Task: rec.ID, Tool: rec.Tool})
 		if r.eager() {

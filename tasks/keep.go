@@ -21,13 +21,13 @@ func (m *Manager) keep() {
 	m.keeping.Do(func() {
 		if m.dispatch != nil {
 			m.attach()
-			m.every(m.sweep)
+			m.every(m.settleDoubts, m.sweep)
 			return
 		}
 		first, cancel := context.WithTimeout(m.life, beatEvery)
 		m.beat(first)
 		cancel()
-		m.every(m.beat, m.reap, m.sweep)
+		m.every(m.beat, m.settleDoubts, m.reap, m.sweep)
 	})
 }
 
@@ -79,6 +79,43 @@ func (m *Manager) reap(ctx context.Context) {
 	for _, rec := range recs {
 		if rec.Worker != m.worker {
 			m.recover(ctx, rec)
+		}
+	}
+}
+
+// doubt remembers a task whose creation failed: the store may have done it all the
+// same and been unable to say so. Nothing runs then, although the record says that
+// this process does.
+func (m *Manager) doubt(id string) {
+	const most = 4096
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.doubts) < most {
+		m.doubts = append(m.doubts, id)
+	}
+}
+
+// settleDoubts ends the tasks that were not started, as soon as the store answers.
+func (m *Manager) settleDoubts(ctx context.Context) {
+	m.mu.Lock()
+	doubts := m.doubts
+	m.doubts = nil
+	m.mu.Unlock()
+	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The call was not started: the task store did not answer."}}
+	for i, id := range doubts {
+		_, err := m.change(ctx, id, func(rec *Record, now time.Time) error {
+			if rec.Status != Working || rec.Worker != "" && rec.Worker != m.worker || rec.Run != 1 {
+				return errEnded // somebody has taken it up
+			}
+			rec.Worker = ""
+			e.apply(rec, now)
+			return nil
+		})
+		if err != nil && !stderrors.Is(err, ErrNotFound) && !stderrors.Is(err, errEnded) {
+			for _, id := range doubts[i:] {
+				m.doubt(id)
+			}
+			return
 		}
 	}
 }

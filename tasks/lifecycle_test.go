@@ -283,6 +283,7 @@ func TestFullStoreRefuses(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, res.IsError)
 		require.Equal(t, "rate_limited", res.Meta["steady/error"].(map[string]any)["kind"])
+		synctest.Wait()
 		require.EqualValues(t, 1, j.runs.Load())
 	})
 }
@@ -554,9 +555,12 @@ func TestStoreThatIsAway(t *testing.T) {
 		close(j.release)
 		synctest.Wait()
 
-		_, err = call(t.Context(), cs, "task_status", args{"task_id": id})
-		require.Error(t, err)
-		require.NotContains(t, err.Error(), "10.0.0.7")
+		res, err = call(t.Context(), cs, "task_status", args{"task_id": id})
+		require.NoError(t, err)
+		require.True(t, res.IsError)
+		require.Contains(t, mcptest.Text(res), "cannot be looked at now")
+		require.Contains(t, mcptest.Text(res), "Retry after 5s")
+		require.NotContains(t, mcptest.Text(res), "10.0.0.7")
 		res, err = call(t.Context(), cs, "export", args{"date": "other"})
 		require.NoError(t, err)
 		require.True(t, res.IsError, "what cannot be remembered is not started")

@@ -297,6 +297,9 @@ func (r *run) finish(out outcome) {
 		if rec.Run != r.number {
 			return errFenced
 		}
+		if rec.Status.Terminal() && rec.Worker == "" {
+			return nil // we did, and the store's answer was lost
+		}
 		rec.Worker = ""
 		if rec.Status.Terminal() {
 			dropped = "the task was " + string(rec.Status)

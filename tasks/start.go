@@ -36,7 +36,7 @@ func (m *Manager) start(ctx context.Context, id string, number int64) error {
 	if rr == nil {
 		return ErrNotHere
 	}
-	rec, err := m.store.Get(ctx, id)
+	rec, err := m.watch(ctx, id, 0)
 	if stderrors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -54,6 +54,9 @@ func (m *Manager) start(ctx context.Context, id string, number int64) error {
 		return nil
 	}
 	rec, err = m.persist(ctx, id, func(rec *Record, _ time.Time) error {
+		if rec.Worker == m.worker && rec.Run == number && m.local(id) == nil {
+			return nil // we did, and the store's answer was lost
+		}
 		if !rec.waits(number) {
 			return errFenced
 		}

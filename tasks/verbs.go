@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/errors"
 )
 
 // verb answers the three methods of the extension.
@@ -24,7 +26,7 @@ func (m *Manager) verb(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	rec, err := m.find(ctx, method, req, id)
 	if err != nil {
-		return nil, err
+		return nil, onWire(err)
 	}
 	switch req := req.(type) {
 	case *mcp.ServerRequest[*getParams]:
@@ -39,7 +41,7 @@ func (m *Manager) verb(ctx context.Context, method string, req mcp.Request) (mcp
 		}
 	}
 	if err != nil && !stderrors.Is(err, errEnded) && !stderrors.Is(err, errNoAnswer) {
-		return nil, m.publicError(ctx, method, id, err)
+		return nil, onWire(m.publicError(ctx, method, id, err))
 	}
 	return &ackResult{ResultType: resultComplete}, nil
 }
@@ -164,7 +166,8 @@ func (m *Manager) cancel(ctx context.Context, id string) (Record, error) {
 	return rec, err
 }
 
-// publicError passes protocol errors, and hides what the store says.
+// publicError passes protocol errors, and hides what the store says: the state of
+// a task that cannot be read is not known, so nothing is said about it.
 func (m *Manager) publicError(ctx context.Context, operation, id string, err error) error {
 	if je, ok := errorAs[*jsonrpc.Error](err); ok {
 		return je
@@ -173,7 +176,21 @@ func (m *Manager) publicError(ctx context.Context, operation, id string, err err
 		return errUnknownTask()
 	}
 	m.observer.Observe(ctx, OperationFailed{Operation: operation, Task: id, Err: err})
-	return errInternal(fmt.Sprintf("The task store does not answer %s now.", operation))
+	return errors.Unavailable("the tasks cannot be looked at now").
+		Because("their store does not answer; what runs goes on").RetryAfter(storeAway).Cause(err)
+}
+
+// storeAway is when to try again if the store does not answer.
+const storeAway = 5 * time.Second
+
+// onWire makes a protocol error of what a tool would answer with a result.
+func onWire(err error) error {
+	f, ok := errorAs[*errors.Failure](err)
+	if !ok {
+		return err
+	}
+	data := fmt.Appendf(nil, `{"retryAfterMs":%d}`, f.Retry().After.Milliseconds())
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: f.Error(), Data: data}
 }
 
 // invalidParams returns err if it blames the caller's parameters.

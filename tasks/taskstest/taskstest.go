@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,6 +164,8 @@ func roundTrip(t *testing.T, s *suite) {
 	want.Worker, want.RunAgain, want.Window = "w", true, time.Minute
 	want.InputRequests = map[string]json.RawMessage{"q-1": json.RawMessage(`{"method":"elicitation/create"}`)}
 	want.InputsAsked = 1
+	want.Caller = tasks.Caller{Subject: "ada", Scopes: []string{"read"}, Expiration: s.now, Capabilities: json.RawMessage(`{"elicitation":{}}`), Follows: "extension",
+		Token: &tasks.SealedToken{KeyID: "k", Bytes: []byte{0, 255}}}
 	got := s.create(want)
 	if got.Version != 1 {
 		t.Fatalf("version %d, want 1", got.Version)
@@ -177,6 +180,8 @@ func roundTrip(t *testing.T, s *suite) {
 	want = got
 	want.InputRequests = nil
 	want.InputResponses = map[string]json.RawMessage{"q-1": json.RawMessage(`{"action":"decline"}`)}
+	want.Answered = map[string]string{"q-1": "digest"}
+	want.Parked, want.ParkedUntil = true, s.now.Add(time.Minute)
 	want.Disclosed, want.Done = true, true
 	want.Status, want.ExpiresAt = tasks.Failed, s.now.Add(time.Hour)
 	want.Error = &tasks.Error{Code: -32603, Message: "m", Data: json.RawMessage(`{"a":1}`)}
@@ -763,11 +768,11 @@ func bytesKept(t *testing.T, s *suite) {
 	a.Arguments = json.RawMessage("{ \"b\":\"\\u0000\\ud800\", \"n\":9007199254740993, \"a\":1e400 }")
 	a = s.create(a)
 	a.Status, a.ExpiresAt = tasks.Completed, s.now.Add(time.Hour)
-	a.Result = json.RawMessage(`{"content":[],"structuredContent":{"b":1,"a":18446744073709551616}}`)
+	a.Result = fmt.Appendf(nil, `{"content":[],"structuredContent":{"b":1,"a":18446744073709551616,"c":%q}}`, strings.Repeat("x", 3<<20))
 	s.update(a)
 	got, err := s.Get(t.Context(), a.ID)
 	s.ok(err)
 	if string(got.Arguments) != string(a.Arguments) || string(got.Result) != string(a.Result) {
-		t.Fatalf("got %s %s", got.Arguments, got.Result)
+		t.Fatalf("got %s, and %d bytes of result, want %d", got.Arguments, len(got.Result), len(a.Result))
 	}
 }
