@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/rpc"
 	"os"
@@ -55,12 +56,15 @@ func startProcess(t *testing.T, env string) *exec.Cmd {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	lines := bufio.NewReader(out)
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = cmd.Process.Kill()
+		rest, _ := io.ReadAll(lines)
 		_ = cmd.Wait()
+		require.Empty(t, string(rest), "stdout is not ours, and not River's either")
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := lines.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "ready\n", line)
 	return cmd
