@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -113,8 +114,10 @@ type jobWorker struct {
 	again func(ctx context.Context, j job, id int64) error
 }
 
-// elsewhere is when a run is offered again that this process could not start.
-const elsewhere = 500 * time.Millisecond
+// elsewhere is when a run is offered again that this process could not start. It
+// is random, because otherwise the same process, whose polls have a rhythm, would
+// be first again and again.
+func elsewhere() time.Duration { return 50*time.Millisecond + rand.N(450*time.Millisecond) }
 
 // Work starts a run. One that this process could not start is offered again as a
 // new job: River would put off the old one by the clock of this process, and the
@@ -123,7 +126,7 @@ func (w *jobWorker) Work(ctx context.Context, j *river.Job[job]) error {
 	err := w.start(ctx, j.Args.Task, j.Args.Run)
 	for err != nil {
 		select {
-		case <-time.After(elsewhere):
+		case <-time.After(elsewhere()):
 			err = w.again(ctx, j.Args, j.ID)
 		case <-ctx.Done(): // the process stops; if it cannot say so, the others find out
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
