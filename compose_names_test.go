@@ -22,10 +22,19 @@ import (
 	"github.com/steadymcp/steady/tasks"
 )
 
+// Ways to hide a tool.
+const (
+	absent   = "absent" // there is none
+	byCaller = "by caller"
+	byGroup  = "by group"
+	readOnly = "by read-only mode"
+	byOther  = "by read-only mode, not the registry's"
+)
+
 // namesServer has a tool that may be called once, a slow one, and one that is
-// hidden, slow and limited, each with a former name. A name may be kept from
-// existing at all. With or without discovery everything else is installed.
-func namesServer(t *testing.T, without []steady.Part, hide bool) *mcp.Server {
+// hidden, slow and limited, each with a former name. How it is hidden may be that
+// it does not exist. With or without discovery everything else is installed.
+func namesServer(t *testing.T, without []steady.Part, hide string) *mcp.Server {
 	t.Helper()
 	server := mcptest.Server()
 	r := registry.New(server, &registry.Options{Observer: observe.Discard})
@@ -33,14 +42,24 @@ func namesServer(t *testing.T, without []steady.Part, hide bool) *mcp.Server {
 		return wire.NewToolText(req, req.Params.Name), nil
 	}
 	add := func(name string, opts ...registry.ToolOption) {
-		require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: name, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, echo, opts...))
+		read := &mcp.ToolAnnotations{ReadOnlyHint: hide != readOnly || name != "salary_export"}
+		require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: name, Annotations: read}, echo, opts...))
 	}
 	add("read_ledger", registry.Renamed("fetch_ledger", ""))
 	add("export_orders", registry.Renamed("dump_orders", ""))
-	if hide {
-		add("salary_export", registry.Renamed("payroll_dump", ""), registry.Group("secret"),
-			registry.VisibleTo(func(context.Context, mcp.Request, *mcp.Tool) bool { return false }))
+	former := registry.Renamed("payroll_dump", "")
+	switch hide {
+	case byCaller:
+		add("salary_export", former, registry.VisibleTo(func(context.Context, mcp.Request, *mcp.Tool) bool { return false }))
+	case byGroup:
+		add("salary_export", former, registry.Group("secret"))
+		require.NoError(t, r.SetEnabled("secret", false))
+	case readOnly:
+		add("salary_export", former)
+	case byOther:
+		server.AddTool(&mcp.Tool{Name: "salary_export", InputSchema: map[string]any{"type": "object"}}, echo)
 	}
+	r.SetReadOnly(true)
 	once := limits.Limit{Rate: limits.Rate{PerSecond: 1e-6, Burst: 1}}
 	stack, err := steady.Wrap(server, &steady.Options{
 		Observer: observe.Discard, Without: without,
@@ -64,7 +83,7 @@ func TestFormerNamesMeetLimitsAndTasks(t *testing.T) {
 	for _, revision := range mcptest.Revisions {
 		for _, without := range withAndWithoutDiscovery {
 			t.Run(fmt.Sprint(revision, without), func(t *testing.T) {
-				cs := mcptest.Connect(t, namesServer(t, without, false), revision)
+				cs := mcptest.Connect(t, namesServer(t, without, absent), revision)
 				res := call(t, cs, "fetch_ledger", nil)
 				require.False(t, res.IsError, mcptest.Text(res))
 				require.Contains(t, mcptest.Text(res), "fetch_ledger is now called read_ledger")
@@ -87,7 +106,7 @@ func TestHiddenIsUnknownToEveryPart(t *testing.T) {
 	for _, revision := range mcptest.Revisions {
 		for _, without := range withAndWithoutDiscovery {
 			t.Run(fmt.Sprint(revision, without), func(t *testing.T) {
-				answers := func(hide bool) (all []string) {
+				answers := func(hide string) (all []string) {
 					cs := mcptest.Connect(t, namesServer(t, without, hide), revision)
 					for range 3 {
 						for _, name := range []string{"salary_export", "payroll_dump", "payrollDump", "salaryExport", "salary_exports", "export_salary"} {
@@ -97,7 +116,10 @@ func TestHiddenIsUnknownToEveryPart(t *testing.T) {
 					}
 					return all
 				}
-				require.Equal(t, answers(false), answers(true))
+				want := answers(absent)
+				for _, hide := range []string{byCaller, byGroup, readOnly, byOther} {
+					require.Equal(t, want, answers(hide), hide)
+				}
 			})
 		}
 	}

@@ -148,3 +148,12 @@ func BenchmarkMiddleware(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkVisibilityOfOtherTools calls a tool that is not the registry's, where
+// a visibility for all tools has to be asked: it costs a listing.
+func BenchmarkVisibilityOfOtherTools(b *testing.B) {
+	server := mcptest.Server()
+	registry.New(server, &registry.Options{Observer: observe.Discard, VisibleTo: func(context.Context, mcp.Request, *mcp.Tool) bool { return true }})
+	register(server)
+	mcptest.Compare(b, mcptest.Side{Name: "bare", Do: caller(b, bare(), "search")}, mcptest.Side{Name: "visible", Do: caller(b, server, "search")})
+}

@@ -126,6 +126,41 @@ func TestArgumentsAreRenamedAtOnce(t *testing.T) {
 	}
 }
 
+// What stands between the registry's two middlewares sees present names, and of
+// what this caller may not see, or nobody has, nothing.
+func TestMiddleware(t *testing.T) {
+	t.Parallel()
+	for _, revision := range mcptest.Revisions {
+		server := mcptest.Server()
+		r := registry.New(server, quiet())
+		require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: "f", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{}}}`)}, raw,
+			registry.Aliases("ff"), registry.Renamed("g", "", registry.RenamedArgument("b", "a"))))
+		require.NoError(t, registry.AddRaw(r, &mcp.Tool{Name: "hidden"}, raw, registry.Renamed("was_hidden", ""),
+			registry.VisibleTo(func(context.Context, mcp.Request, *mcp.Tool) bool { return false })))
+		server.AddTool(foreign("other", true), raw)
+		var seen []string
+		server.AddReceivingMiddleware(r.Middleware(), func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if c, ok := req.(*mcp.CallToolRequest); ok {
+					seen = append(seen, c.Params.Name+string(c.Params.Arguments))
+				}
+				return next(ctx, method, req)
+			}
+		})
+		cs := mcptest.Connect(t, server, revision)
+		for _, name := range []string{"f", "ff", "g", "other"} {
+			_, err := call(t, cs, name, `{"b":1}`)
+			require.NoError(t, err, name)
+		}
+		require.Equal(t, []string{`f{"b":1}`, `f{"b":1}`, `f{"a":1}`, `other{"b":1}`}, seen)
+		for _, name := range []string{"hidden", "was_hidden", "nothing"} {
+			requireUnknown(t, cs, name)
+		}
+		require.Len(t, seen, 4)
+		require.Equal(t, map[string]uint64{"g": 1, "was_hidden": 0}, r.FormerNameCalls(), "counted once")
+	}
+}
+
 func TestRenamesThatCannotWork(t *testing.T) {
 	t.Parallel()
 	tool := &mcp.Tool{Name: "f", InputSchema: json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/A"},"b":{"enum":["x"]}},"$defs":{"A":{"type":"string"}}}`)}

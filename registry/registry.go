@@ -68,7 +68,8 @@ type Options struct {
 	ReadOnly bool
 	// VisibleTo, if non-nil, decides for every tool, those that were added by
 	// other means included, whether a caller may see and call it. It is asked
-	// in addition to the tool's own [VisibleTo].
+	// in addition to the tool's own [VisibleTo]. A call of a tool that was added
+	// by other means then costs a listing besides, as it does in read-only mode.
 	VisibleTo Visibility
 	// Observer receives an event for every refused registration, cleaned
 	// schema and use of a former name. If nil, slog.Default logs them.
