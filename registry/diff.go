@@ -56,7 +56,7 @@ func Diff(old, now *Listing) ([]Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry: the new listing: %w", err)
 	}
-	d := &differ{}
+	d := &differ{budget: maxComparedAll}
 	var kept []string // in old's order
 	for _, name := range before.order {
 		if after.tools[name] == nil {
@@ -112,6 +112,7 @@ func byName(l *Listing) (*namedTools, error) {
 type differ struct {
 	tool    string
 	changes []Change
+	budget  int // bytes that may still be copied
 }
 
 func (d *differ) add(kind ChangeKind, pointer, format string, args ...any) {
@@ -126,7 +127,7 @@ func (d *differ) compareTools(old, now *document) {
 	}
 	d.compareHints(old.get("annotations"), now.get("annotations"))
 	d.compareExecution(old.get("execution").get("taskSupport").string(), now.get("execution").get("taskSupport").string())
-	d.compareSchemas("/inputSchema", arguments(old.get("inputSchema")), arguments(now.get("inputSchema")), true)
+	d.compareSchemas("/inputSchema", d.arguments(old.get("inputSchema")), d.arguments(now.get("inputSchema")), true)
 	was, is := old.get("outputSchema"), now.get("outputSchema")
 	switch {
 	case was == nil && is == nil:
@@ -135,7 +136,7 @@ func (d *differ) compareTools(old, now *document) {
 	case was == nil:
 		d.add(Additive, "/outputSchema", "there is an output schema now")
 	default:
-		d.compareSchemas("/outputSchema", normalized(was), normalized(is), false)
+		d.compareSchemas("/outputSchema", d.normalized(was), d.normalized(is), false)
 	}
 }
 

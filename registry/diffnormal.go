@@ -9,13 +9,17 @@ import (
 	"github.com/steadymcp/steady/internal/wire"
 )
 
-// maxCompared bounds what is copied to compare a schema, in bytes.
-const maxCompared = 1 << 20
+// Bounds on what is copied to compare schemas with their references replaced, in
+// bytes.
+const (
+	maxCompared    = 1 << 20  // for one
+	maxComparedAll = 32 << 20 // for all of two listings
+)
 
 // arguments is normalized for an input schema, which is an object's, whether it
 // says so or not.
-func arguments(s *document) *document {
-	s = normalized(s)
+func (d *differ) arguments(s *document) *document {
+	s = d.normalized(s)
 	if !s.has("type") {
 		s.set("type", text("object"))
 	}
@@ -24,12 +28,14 @@ func arguments(s *document) *document {
 
 // normalized returns a copy of a schema in which what means the same is written
 // the same: with its local references replaced, if they can be.
-func normalized(s *document) *document {
+func (d *differ) normalized(s *document) *document {
 	if !s.isObject() {
 		return object() // true, or nothing
 	}
-	c, _, ok := inlineWithin(s, maxCompared)
+	before := len(s.bytes())
+	c, _, ok := inlineWithin(s, min(maxCompared, d.budget))
 	if ok {
+		d.budget -= max(len(c.bytes())-before, 0)
 		c.remove("$defs")
 		c.remove("definitions")
 	} else {

@@ -392,6 +392,12 @@ func FuzzLint(f *testing.F) {
 			require.NoError(t, r.WriteSARIF(&b, ""))
 			require.True(t, json.Valid(b.Bytes()))
 		}
-		_, _ = registry.Diff(l, l)
+		changes, err := registry.Diff(l, l)
+		require.NoError(t, err)
+		require.Empty(t, changes, "nothing has changed")
+		last := &registry.Listing{Tools: slices.Clone(l.Tools)}
+		slices.Reverse(last.Tools)
+		_, err = registry.Diff(l, last)
+		require.NoError(t, err)
 	})
 }
