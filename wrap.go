@@ -79,9 +79,9 @@ type Stack struct {
 //
 // A server that is built for each request is wrapped for each request. Its tasks
 // outlive it if Options.TaskManager names a manager that is made once. Limits
-// and kept results are its own and go with it; where they shall outlive it, leave
-// the part out (Options.Without), make the part once by its own New, and add its
-// Middleware to each server.
+// and kept results are its own and go with it; where they shall outlive it, make
+// all parts once and add their middleware to each server, in one call and in the
+// order above, instead of wrapping it. (docs/adopting.md shows it.)
 func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 	var o Options
 	if opts != nil {
