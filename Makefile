@@ -88,7 +88,7 @@ fuzz: ## every fuzz target for FUZZTIME (60s), and the long forms of the tests
 
 .PHONY: chaos
 chaos: ## durable tasks for minutes: processes killed, the database away, clocks apart
-	cd tasks/rivertasks && STEADY_LONG=1 go test -race -count=1 -timeout=30m -v -run 'TestChaos|TestDatabaseAway|TestClockSkew' ./internal/replicas
+	cd tasks/rivertasks && STEADY_LONG=1 go test -race -count=1 -parallel=1 -timeout=30m -v -run 'TestChaos|TestDatabaseAway|TestClockSkew' ./internal/replicas
 
 .PHONY: bench-million
 bench-million: ## what a million finished tasks do to creating and looking at one

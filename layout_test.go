@@ -148,6 +148,9 @@ func mayImport(f *goFile, imp string) bool {
 		}
 		return false
 	}
+	if strings.HasPrefix(f.module, "examples/") && (withinAny(imp, f.others...) || within(imp, modulePath+"/examples/internal")) {
+		return true // an example with a module of its own is such a user, and shares things with the other examples
+	}
 	if withinAny(imp, f.others...) {
 		return false // a nested module is for its users only
 	}

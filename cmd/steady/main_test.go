@@ -29,20 +29,18 @@ var (
 	buildDir string
 )
 
-// build compiles a program once and returns its path.
-func build(t testing.TB, dir, pkg string) string {
+// build compiles the program in a folder once and returns its path.
+func build(t testing.TB, dir string) string {
 	t.Helper()
-	return builds.get(pkg, func() string {
-		out := filepath.Join(buildDir, filepath.Base(pkg))
-		cmd := exec.Command("go", "build", "-o", out, pkg)
-		cmd.Dir = dir
-		text, err := cmd.CombinedOutput()
+	return builds.get(dir, func() string {
+		out := filepath.Join(buildDir, filepath.Base(dir))
+		text, err := exec.Command("go", "build", "-C", dir, "-o", out, ".").CombinedOutput()
 		require.NoError(t, err, "%s", text)
 		return out
 	})
 }
 
-func orders(t testing.TB) string { return build(t, filepath.Join("..", ".."), "./examples/orders") }
+func orders(t testing.TB) string { return build(t, filepath.Join("..", "..", "examples", "orders")) }
 
 func TestMain(m *testing.M) {
 	var err error

@@ -130,7 +130,7 @@ var mistakes = []struct {
 func TestPlantedMistakes(t *testing.T) {
 	t.Parallel()
 	require.Greater(t, len(mistakes), 40)
-	fixture := build(t, ".", "./internal/fixture")
+	fixture := build(t, "internal/fixture")
 	// Most of a run is waiting, so more of them go on than there are processors.
 	slots := make(chan struct{}, 12)
 	reports := make([]chan *report.Report, len(mistakes))

@@ -1,6 +1,8 @@
 // Orders is a small order desk as a server of the Model Context Protocol:
 // nine tools named after tasks, on stdio or HTTP, hardened with steady.
 //
+// With -tasks the exports outlive the process, and several processes share them.
+//
 // Flags make it worse again, for comparison: -bug puts a mistake in, -bare
 // leaves steady out, -catalog endpoints has a tool for each endpoint instead.
 package main
@@ -36,6 +38,7 @@ func run(args []string) error {
 		seed        = flags.Uint64("seed", 1, "seed that the desk is generated from")
 		exportTakes = flags.Duration("export-takes", 200*time.Millisecond, "how long writing an export takes")
 		grace       = flags.Duration("grace", 0, "how long export_orders keeps its caller waiting before it answers with a task; 0 is the usual 5s")
+		keep        = flags.String("tasks", "", "where tasks are kept, to outlive the process and be shared by several:\n  sqlite:/path/to/file or postgres://user@host/database; in memory if empty")
 		catalog     = flags.String("catalog", "tasks", "tasks: nine tools named after tasks; endpoints: 35 generated ones")
 		note        = flags.Bool("note", false, "add add_note, one more tool")
 		bug         = flags.String("bug", "", "mistakes to put in, separated by commas:\n"+usage(bugUsage))
@@ -53,7 +56,7 @@ func run(args []string) error {
 		fmt.Println(*say)
 		return nil
 	}
-	c := config{seed: *seed, exportTakes: *exportTakes, grace: *grace, note: *note}
+	c := config{seed: *seed, exportTakes: *exportTakes, grace: *grace, note: *note, tasks: *keep}
 	if *many {
 		c.orders = desk.ManyOrders
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/discovery"
+	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/examples/internal/desk"
 	"github.com/steadymcp/steady/pagination"
 	"github.com/steadymcp/steady/registry"
@@ -24,6 +25,7 @@ type config struct {
 	grace       time.Duration // how long export_orders may keep its caller waiting; zero is the default
 	endpoints   bool          // the endpoint-shaped catalog instead of the tools named after tasks
 	note        bool          // add_note as well
+	tasks       string        // where tasks are kept; "" for in memory
 	bugs        bugs
 	without     map[string]bool // parts of steady that are left out
 }
@@ -50,20 +52,28 @@ func newServer(c config) (_ *mcp.Server, closeServer func(), _ error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	slow := &tasks.Options{Policies: c.policies()}
+	closeStore, err := c.keepTasks(slow)
+	if err != nil {
+		return nil, nil, err
+	}
 	stack, err := steady.Wrap(server, &steady.Options{
 		Discovery: &discovery.Options{Aliases: aliases}, // the registry knows the other names
-		Tasks:     &tasks.Options{Policies: c.policies()},
+		Tasks:     slow,
 		Budget:    &pagination.BudgetOptions{Spill: &pagination.SpillOptions{}}, // read_result, for what was cut
 		Without:   c.leftOut(),
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, closeStore(context.Background()))
 	}
 	return server, func() {
 		s.exports.close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := stack.Close(ctx); err != nil {
+		err := stack.Close(ctx)
+		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := errors.Join(err, closeStore(end)); err != nil { // the store after what uses it
 			fmt.Fprintln(os.Stderr, "orders:", err)
 		}
 	}, nil
@@ -76,6 +86,9 @@ func (c config) policies() map[string]tasks.Policy {
 		"export_orders": {
 			Grace: c.grace,
 			TTL:   15 * time.Minute, // then a call for the same selection writes a new file
+			// An export that a crash has cut short is written anew: it replaces what
+			// there is of the file, and needs nothing of the request but its arguments.
+			RunAgain: true,
 			Identity: tasks.By(func(in exportInput) string {
 				return strings.Join([]string{string(in.Status), strings.ToLower(in.Customer), in.From, in.To}, "/")
 			}),

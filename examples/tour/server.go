@@ -289,8 +289,18 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
+// repository is the folder of the clone that we are in.
+func repository(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/steadymcp/steady").Output()
+	if err != nil {
+		return "." // building will say what is wrong
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // build builds those programs into dir that have no path yet.
 func build(ctx context.Context, dir string, programs ...*program) error {
+	root := ""
 	for _, p := range programs {
 		if p.path != "" {
 			continue
@@ -299,7 +309,11 @@ func build(ctx context.Context, dir string, programs ...*program) error {
 		if runtime.GOOS == "windows" {
 			p.path += ".exe"
 		}
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", p.path, "github.com/steadymcp/steady/examples/"+p.name)
+		if root == "" {
+			root = repository(ctx)
+		}
+		// In its folder, because some are modules of their own.
+		cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(root, "examples", p.name), "-o", p.path, ".")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			if errors.Is(err, exec.ErrNotFound) {
 				return fmt.Errorf("the go command is not on the PATH; build examples/%[1]s elsewhere and pass it with -%[1]s", p.name)

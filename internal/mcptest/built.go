@@ -38,7 +38,7 @@ func buildPrograms(dir string, programs map[string]*string) error {
 		if runtime.GOOS == "windows" {
 			*program += ".exe"
 		}
-		build := exec.Command("go", "build", "-o", *program, pkg)
+		build := exec.Command("go", "build", "-C", from, "-o", *program, ".") // it may be in a module of its own
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("building %s: %w", pkg, err)

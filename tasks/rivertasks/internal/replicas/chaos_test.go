@@ -38,7 +38,7 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	s := storm{calls: 400, lasts: 8 * time.Second, settle: 30 * time.Second, replicas: 4}
 	if long {
-		s.calls, s.lasts = 2000, time.Minute
+		s.calls, s.lasts, s.settle = 2000, time.Minute, 2*time.Minute
 	}
 	onEach(t, func(t *testing.T, dsn string) { s.rage(t, newCluster(t, dsn)) })
 }
