@@ -80,8 +80,8 @@ func (l *linter) checkParameters(t *lintedTool) {
 			}
 			bounded = bounded || slices.ContainsFunc(propertiesOf(f), func(p parameter) bool { return bounding.MatchString(p.name) })
 		}
-		_, unresolved := localRef(forms[len(forms)-1])
-		if text == "" && !unresolved && !strings.HasPrefix(p.schema.get("$ref").string(), "http") {
+		lost := p.schema.has("$ref") && len(forms) == 1 // which is a finding of its own
+		if text == "" && !lost {
 			undescribed = append(undescribed, p.name)
 		}
 		bounded = bounded || bounding.MatchString(p.name)

@@ -136,8 +136,7 @@ func (w *schemaWalk) walk(at place, above []*document) (definitions []place) {
 		switch {
 		case m.isBool() && described:
 			w.found("schema-boolean", at, "the schema is %s", m.scalar)
-		case m.isObject() && described && w.input && !slices.ContainsFunc(describes, m.has) &&
-			(keyword != "items" || len(m.keys) > 0): // an empty one is schema-array-items
+		case m.isObject() && described && w.input && !slices.ContainsFunc(describes, m.has):
 			w.found("schema-untyped", at, "there is no type")
 		}
 		if !m.isObject() {
@@ -202,7 +201,7 @@ func (w *schemaWalk) checkType(s *document, pointer string) {
 	switch items := s.get("items"); {
 	case s.has("prefixItems") || items.isArray():
 		w.found("schema-tuple", pointer, "the items depend on their position")
-	case slices.Contains(types, "array") && (items == nil || items.isObject() && len(items.keys) == 0):
+	case slices.Contains(types, "array") && items == nil: // an empty one is untyped, and accepted
 		w.found("schema-array-items", pointer, "the array's items are not described")
 	}
 	if known := w.l.profile.Formats; known != nil {

@@ -194,6 +194,7 @@ func VSCode() *Profile {
 	p.FullName = FullName{Limit: Limit{64, "https://github.com/microsoft/vscode/issues/243602"}, Form: "mcp_SERVER_TOOL", Overhead: len("mcp__"), Server: 13}
 	p.Ends = Ends{64, 0, code}
 	p.Tools = Limit{128, "https://github.com/microsoft/vscode-copilot-release/issues/11653 (of all servers together; later versions group what is more)"}
+	p.Refuses = map[string]string{"schema-array-items": "https://github.com/digitalocean-labs/mcp-digitalocean/issues/271"}
 	return p
 }
 
