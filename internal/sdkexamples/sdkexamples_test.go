@@ -60,6 +60,7 @@ func TestExamples(t *testing.T) {
 						bare := e.talk(t, filepath.Join(bin, "bare", e.name), over, path, revision)
 						wrapped := e.talk(t, filepath.Join(bin, "wrapped", e.name), over, path, revision)
 						compare(t, bare, wrapped)
+						e.checkCalls(t, bare, revision)
 					})
 				}
 			}
@@ -279,6 +280,24 @@ func steadied(b []byte) string {
 	s := moment.ReplaceAllString(string(b), "TIME")
 	s = elapsed.ReplaceAllString(s, "duration_ms=N")
 	return sessionID.ReplaceAllString(s, "SESSION")
+}
+
+// checkCalls fails if tools failed without the stack, so that there was nothing
+// to compare.
+func (e example) checkCalls(t *testing.T, bare []answer, revision string) {
+	t.Helper()
+	fine := 0
+	for _, a := range bare {
+		if a.method != "tools/call" {
+			continue
+		}
+		if a.err == nil && !a.failed {
+			fine++
+		} else if revision == mcptest.Handshake {
+			require.Contains(t, e.fails, a.params, "%s%s", a.result, a.err)
+		}
+	}
+	require.NotZero(t, fine)
 }
 
 func compare(t *testing.T, bare, wrapped []answer) {
