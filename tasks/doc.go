@@ -23,7 +23,8 @@
 // # The way of a call
 //
 // Reading the source from the top: install.go receives, call.go decides,
-// creates or joins, and answers, run.go runs, and the [Store] remembers.
+// creates or joins, and answers, run.go runs, and the [Store] remembers. start.go
+// runs what another process has accepted or lost.
 //
 // # What is guaranteed
 //
@@ -35,7 +36,14 @@
 // its context holds it until the record expires.
 //
 // The process may die while a handler runs. Then nobody can know whether the
-// work happened, and the task is failed with a message that says so.
+// work happened, and the task is failed with a message that says so, or run again
+// if [Policy.RunAgain] says that this is safe. For that the tasks must outlive the
+// process: package rivertasks, in a module of its own, keeps them in SQLite or
+// PostgreSQL, is a [Dispatcher], and so lets any process go on with any task.
+//
+// With a Dispatcher, a call that gets its handle at once ([Eager]) is run by whichever
+// process is free, from what the record says of it; one whose caller waits is run
+// where it came in, with the caller's request.
 //
 // A Manager is safe for use by many goroutines.
 package tasks
