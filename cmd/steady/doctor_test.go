@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,4 +114,38 @@ func examineOrders(t *testing.T, args, only string) *report.Report {
 	return examined.get(args, func() *report.Report {
 		return examine(t, append([]string{"-write", "-destructive", "-only", only, ordersException, "--", orders(t)}, strings.Fields(args)...)...)
 	})
+}
+
+// What is known does not fail; what is new does.
+func TestBaselineOfAServer(t *testing.T) {
+	t.Parallel()
+	saved := filepath.Join(t.TempDir(), "doctor.json")
+	doctor := func(flag, bug string) (int, string) {
+		code, stdout, stderr := steady(t, "", "doctor", flag, saved, "-q", "-only", "calls", "--", orders(t), "-bare", "-bug", bug)
+		require.Empty(t, stderr)
+		return code, stdout
+	}
+	code, stdout, _ := steady(t, "", "doctor", "-json", "-only", "calls", "--", orders(t), "-bare", "-bug", "leak")
+	require.Equal(t, exitFindings, code)
+	require.NoError(t, os.WriteFile(saved, []byte(stdout), 0o600))
+	code, stdout = doctor("-baseline", "leak")
+	require.Equal(t, exitClean, code, stdout)
+	require.Contains(t, stdout, "known from the baseline")
+	code, stdout = doctor("-baseline", "leak,panic")
+	require.Equal(t, exitFindings, code)
+	require.Contains(t, stdout, "crash")
+}
+
+// It says what it will call, and a dry run stops there.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	_, stdout, stderr := steady(t, "", "doctor", "-dry-run", "-json", "-skip", "revenue", "--", orders(t))
+	require.Contains(t, stderr, "will call: ")
+	require.Contains(t, stderr, "cancel_order (it may destroy; -destructive or -call allows it)")
+	require.Contains(t, stderr, "revenue (-skip)")
+	var r report.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	for _, tool := range r.Tools {
+		require.Zero(t, tool.Calls, tool.Name)
+	}
 }

@@ -102,11 +102,11 @@ func (e *exam) checkAbsent(t *tool) {
 		}
 		e.pass("arg-absent")
 		if v.refused() {
-			how := "without arguments"
-			if null {
-				how = "with null for arguments"
+			severity, how := poor, "without arguments"
+			if null { // which the specification does not have
+				severity, how = advice, "with null for arguments"
 			}
-			e.found("arg-absent", t.name, v.reply, "refused %s, and none are required: %s", how, clip(v.text, 100))
+			e.foundAs("arg-absent", severity, t.name, v.reply, "refused %s, and none are required: %s", how, clip(v.text, 100))
 		}
 	}
 }

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"slices"
@@ -38,6 +39,8 @@ type Options struct {
 	DryRun bool
 	// Version of this program, for the report.
 	Version string
+
+	canary string // a secret in the environment of what we start
 }
 
 // A family is probes that share a way to look.
@@ -109,6 +112,9 @@ func Run(ctx context.Context, opts Options) (*report.Report, error) {
 	opts.Budget = orDefault(opts.Budget, 5*time.Minute)
 	if err := CheckFamilies(opts.Only); err != nil {
 		return nil, err
+	}
+	if !opts.Target.IsHTTP() {
+		opts.canary = rand.Text()
 	}
 	ctx, cancel := context.WithTimeout(ctx, opts.Budget)
 	defer cancel()

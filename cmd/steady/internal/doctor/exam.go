@@ -58,9 +58,13 @@ type tool struct {
 	// What the call with valid arguments gave.
 	args    map[string]any
 	base    *verdict
-	silent  bool // it has once not answered; it is not called again
+	silent  bool // it has once not answered in time; it is not called again
 	crashes int
 }
+
+// slowFactor is how many times a timeout is waited for an answer, to tell what is
+// slow from what never ends.
+const slowFactor = 3
 
 // maxCrashes is how often a tool may end the server before it is left alone.
 const maxCrashes = 3
@@ -101,6 +105,9 @@ func (e *exam) open(env ...string) (*session.Session, error) {
 func (e *exam) connect(env ...string) (*session.Session, error) {
 	if err := e.ctx.Err(); err != nil {
 		return nil, err
+	}
+	if e.opts.canary != "" {
+		env = append([]string{"STEADY_DOCTOR_SECRET=" + e.opts.canary}, env...)
 	}
 	conn, err := e.opts.Target.Connect(e.ctx, env...)
 	if err != nil {
@@ -254,9 +261,6 @@ func (e *exam) file(f report.Finding) {
 
 // announce says what will be called before anything is.
 func (e *exam) announce() {
-	if e.opts.DryRun {
-		return
-	}
 	e.fetchTools()
 	var called, not []string
 	for _, t := range e.tools {
@@ -289,9 +293,7 @@ func (e *exam) may(l leave) (out []*tool) {
 
 // call calls a tool and judges the answer by everything that holds for any. It
 // returns nil if it could not be sent.
-func (e *exam) call(t *tool, args any) *verdict { return e.callNamed(t, t.name, args) }
-
-func (e *exam) callNamed(t *tool, name string, args any) *verdict {
+func (e *exam) call(t *tool, args any) *verdict {
 	if t.silent || t.crashes >= maxCrashes || e.ctx.Err() != nil {
 		return nil
 	}
@@ -299,13 +301,16 @@ func (e *exam) callNamed(t *tool, name string, args any) *verdict {
 	if s == nil {
 		return nil
 	}
-	params := map[string]any{"name": name}
+	params := map[string]any{"name": t.name}
 	if args != nil {
 		params["arguments"] = args
 	}
+	object := true
+	if raw, ok := args.(json.RawMessage); ok {
+		object = strings.HasPrefix(string(raw), "{")
+	}
 	t.calls++
-	r := s.Call("tools/call", params, e.opts.Timeout)
-	return e.judge(t, r)
+	return e.judge(t, s.Call("tools/call", params, slowFactor*e.opts.Timeout), object)
 }
 
 // died files that the server ended, and starts a new one.

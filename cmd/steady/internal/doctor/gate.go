@@ -94,7 +94,7 @@ func (g *Gate) decide(name string, c class) (leave, string) {
 		return nothing, "-skip"
 	case slices.Contains(g.Vouched, name) || c == reads:
 		return freely, ""
-	case c == repeatable && !g.Write:
+	case c == repeatable && !g.Write && !g.Destructive:
 		return gently, ""
 	case (c == repeatable || c == writes) && (g.Write || g.Destructive):
 		return freely, ""

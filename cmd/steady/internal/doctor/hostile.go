@@ -47,7 +47,7 @@ func (e *exam) checkHostile() {
 			p := t.input.properties[name]
 			for _, value := range hostileValues(p) {
 				v := e.hostile(t, name, with(t.args, name, value))
-				if text, ok := value.(string); ok && v.ok() {
+				if text, ok := value.(string); ok && v != nil {
 					e.checkObeyed(t, name, text, v)
 				}
 			}
@@ -91,7 +91,10 @@ func hostileValues(p *schema) []any {
 
 // checkObeyed looks for signs that a text was more than text.
 func (e *exam) checkObeyed(t *tool, name, text string, v *verdict) {
-	answer := v.text + string(v.result.structured)
+	answer := v.text
+	if v.result != nil {
+		answer += string(v.result.structured)
+	}
 	if strings.Contains(text, "passwd") {
 		e.pass("path-escape")
 		if passwdText.MatchString(answer) {

@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/steadymcp/steady/cmd/steady/internal/launch"
 	"github.com/steadymcp/steady/cmd/steady/internal/session"
 )
 
 var callProbes = []Probe{
 	{ID: "no-answer", Severity: bad, Title: "a call is never answered",
-		Sends: "every call, with a bound on the wait",
+		Sends: "every call, with a bound on the wait: three times what is slow",
 		Why:   "A client waits for as long as its own timeout, some for ever; then the model calls again.",
 		Fix:   "Bound every call below the clients' timeouts (package limits), or answer with a task (package tasks)."},
 	{ID: "failure-internal", Severity: bad, Title: "a failure of a tool is an error of the protocol",
@@ -67,6 +68,14 @@ var callProbes = []Probe{
 		Sends: "calls with valid arguments and no limit",
 		Why:   "Clients cut results at about 25,000 tokens, drop the connection at 10 MiB, and every byte is paid for on each turn that follows.",
 		Fix:   "Return pages with a bound and a cursor, and a budget for the rest (package pagination)."},
+	{ID: "params-code", Severity: advice, Title: "arguments that are no object are an internal error",
+		Sends: "a list, a text and null for the arguments",
+		Why:   "-32603 says that the server is broken, and clients try again; -32602 says that the call is.",
+		Fix:   "Answer -32602."},
+	{ID: "leak-environment", Severity: bad, Title: "the server's environment in an answer",
+		Sends: "every call, to a server with a made-up secret in its environment",
+		Why:   "That is where keys and passwords are; they are now in the model's context, in logs and in transcripts.",
+		Fix:   "Return the settings that are meant, by name."},
 	{ID: "result-encoding", Severity: poor, Title: "invalid UTF-8 in an answer",
 		Sends: "every call",
 		Why:   "Strict decoders end the session at it.",
@@ -106,6 +115,11 @@ func (e *exam) checkCalls() {
 	e.callWithWhatOthersReturned()
 	e.pass("no-answer", "failure-internal", "result-shape", "output-schema", "error-silent", "leak-stack", "leak-sql", "leak-credential",
 		"leak-path", "leak-host", "leak-internals", "crash", "result-size", "result-encoding")
+	if e.opts.canary != "" {
+		e.pass("leak-environment")
+	} else {
+		e.skip("leak-environment", "the server was not started by us")
+	}
 }
 
 // maxStep is how far a number is raised at a time.
@@ -278,8 +292,9 @@ func (r *toolResult) value() any {
 }
 
 // judge looks at the answer to a call for what is wrong whatever was sent. The
-// verdict is nil if there is no answer.
-func (e *exam) judge(t *tool, r session.Reply) *verdict {
+// verdict is nil if there is no answer. object says whether the arguments were an
+// object, or left out: everything else is wrong in itself.
+func (e *exam) judge(t *tool, r session.Reply, object bool) *verdict {
 	if r.Err != nil {
 		switch {
 		case ended(&r):
@@ -287,19 +302,33 @@ func (e *exam) judge(t *tool, r session.Reply) *verdict {
 			e.died(t.name, &r)
 		case errors.Is(r.Err, session.ErrTimeout):
 			t.silent = true
-			e.found("no-answer", t.name, &r, "no answer within %.0f s", e.opts.Timeout.Seconds())
+			e.found("no-answer", t.name, &r, "no answer within %.0f s", r.Elapsed.Seconds())
+		case e.unreachable(&r):
+			t.crashes++
+			e.found("crash", t.name, &r, "the server cannot be reached any more: %v", r.Err)
 		default:
 			e.found("no-answer", t.name, &r, "%v", r.Err)
 		}
 		return nil
 	}
+	if r.Elapsed > e.opts.Timeout {
+		t.silent = true // it has been tried long enough
+		e.found("slow-call", t.name, &r, "answered after %.1f s", r.Elapsed.Seconds())
+	}
 	v := &verdict{reply: &r}
+	if canary := e.opts.canary; canary != "" && bytes.Contains(r.Raw, []byte(canary)) {
+		e.found("leak-environment", t.name, &session.Reply{Request: r.Request, Raw: []byte("… STEADY_DOCTOR_SECRET …")}, "the answer holds a secret of the environment")
+	}
 	if !utf8.Valid(r.Raw) {
 		e.found("result-encoding", t.name, &r, "the answer holds invalid UTF-8")
 	}
 	if r.Error != nil {
 		v.text = r.Error.Message + " " + string(r.Error.Data)
-		if internalCode(r.Error.Code) {
+		switch {
+		case !internalCode(r.Error.Code):
+		case !object:
+			e.found("params-code", t.name, &r, "arguments that are no object are answered with %d", r.Error.Code)
+		default:
 			e.found("failure-internal", t.name, &r, "answered with the protocol's error %d: %s", r.Error.Code, clip(r.Error.Message, 120))
 		}
 		e.checkLeaks(t.name, v)
@@ -320,6 +349,23 @@ func (e *exam) judge(t *tool, r session.Reply) *verdict {
 	e.checkOutput(t, v)
 	e.harvest.take(t.name, v.result)
 	return v
+}
+
+// unreachable reports whether a request failed because the server has gone, as it
+// shows over HTTP. If so, the exam is over: nobody here can start it again.
+func (e *exam) unreachable(r *session.Reply) bool {
+	var status *launch.StatusError
+	if errors.As(r.Err, &status) {
+		return false
+	}
+	e.retire()
+	s, err := e.open()
+	if err != nil {
+		e.lost = err
+		return true
+	}
+	e.adopt(s)
+	return false
 }
 
 // internalCode reports whether a code says nothing to a client.

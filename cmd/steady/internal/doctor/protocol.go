@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/steadymcp/steady/cmd/steady/internal/launch"
 	"github.com/steadymcp/steady/cmd/steady/internal/session"
 )
 
@@ -80,9 +81,12 @@ func (e *exam) checkProtocol() {
 		return
 	}
 	r := s.Call("doctor/no_such_method", nil, e.opts.Timeout)
+	var status *launch.StatusError
 	switch {
 	case ended(&r):
 		e.died("an unknown method", &r)
+	case errors.As(r.Err, &status) && status.Status/100 == 4:
+		e.foundAs("unknown-method", advice, "", &r, "answered with the status %d and no message", status.Status)
 	case r.Err != nil:
 		e.found("unknown-method", "", &r, "there is no answer")
 	case r.Error == nil || r.Error.Code != methodAbsent:

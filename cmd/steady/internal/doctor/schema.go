@@ -30,17 +30,28 @@ type schema struct {
 	raw        map[string]json.RawMessage
 }
 
-const maxSchemaDepth = 16
+// Bounds of what is read. References may lead back, so that a small document
+// unfolds without end.
+const (
+	maxSchemaDepth = 16
+	maxSubschemas  = 2000
+)
 
-func parseSchema(raw json.RawMessage) *schema {
-	var root map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &root)
-	return readSchema(raw, root, 0)
+// A schemaReader reads the schemas of one document.
+type schemaReader struct {
+	root map[string]json.RawMessage
+	left int // how many more are read
 }
 
-func readSchema(raw json.RawMessage, root map[string]json.RawMessage, depth int) *schema {
+func parseSchema(raw json.RawMessage) *schema {
+	r := &schemaReader{left: maxSubschemas}
+	_ = json.Unmarshal(raw, &r.root)
+	return r.read(raw, 0)
+}
+
+func (r *schemaReader) read(raw json.RawMessage, depth int) *schema {
 	s := &schema{properties: map[string]*schema{}}
-	if depth > maxSchemaDepth || json.Unmarshal(raw, &s.raw) != nil {
+	if r.left--; depth > maxSchemaDepth || r.left < 0 || json.Unmarshal(raw, &s.raw) != nil {
 		return s
 	}
 	get := func(key string, into any) bool {
@@ -49,8 +60,8 @@ func readSchema(raw json.RawMessage, root map[string]json.RawMessage, depth int)
 	}
 	var ref string
 	if get("$ref", &ref) {
-		if target := resolve(ref, root); target != nil {
-			return readSchema(target, root, depth+1)
+		if target := resolve(ref, r.root); target != nil {
+			return r.read(target, depth+1)
 		}
 	}
 	var one string
@@ -65,7 +76,7 @@ func readSchema(raw json.RawMessage, root map[string]json.RawMessage, depth int)
 			continue
 		}
 		for _, b := range branches[:min(len(branches), 8)] {
-			sub := readSchema(b, root, depth+1)
+			sub := r.read(b, depth+1)
 			if slices.Equal(sub.types, []string{"null"}) {
 				s.nullable = true
 				continue
@@ -80,7 +91,7 @@ func readSchema(raw json.RawMessage, root map[string]json.RawMessage, depth int)
 	var properties map[string]json.RawMessage
 	if get("properties", &properties) && len(properties) <= 500 {
 		for name, p := range properties {
-			s.properties[name] = readSchema(p, root, depth+1)
+			s.properties[name] = r.read(p, depth+1)
 		}
 	}
 	for name := range s.properties {
@@ -117,7 +128,7 @@ func readSchema(raw json.RawMessage, root map[string]json.RawMessage, depth int)
 	var open bool
 	s.closed = get("additionalProperties", &open) && !open
 	if v, ok := s.raw["items"]; ok {
-		s.items = readSchema(v, root, depth+1)
+		s.items = r.read(v, depth+1)
 	}
 	return s
 }
