@@ -90,17 +90,10 @@ func (e *exam) checkLines() {
 		}
 	}()
 	fresh := func() bool {
-		if s != nil {
-			select {
-			case <-s.Gone():
-				s.Close()
-			default:
-				return true
-			}
+		if s == nil {
+			s, _ = e.open()
 		}
-		var err error
-		s, err = e.open()
-		return err == nil
+		return s != nil
 	}
 	for _, c := range lineCases(e.server.Stateless) {
 		if !fresh() {
@@ -116,14 +109,18 @@ func (e *exam) checkLines() {
 		if err := p.Write([]byte(c.text)); err != nil {
 			e.found(c.probe, c.name, sent, "the server does not take it: %v", err)
 			s.Close()
+			s = nil
 			continue
 		}
 		for _, call := range calls {
-			if r := call.Wait(patience); errors.Is(r.Err, session.ErrTimeout) {
+			if r := call.Wait(e.opts.Timeout); errors.Is(r.Err, session.ErrTimeout) {
 				e.found(c.probe, c.name, sent, "it is not answered")
 			}
 		}
-		e.checkAfter(c.probe, c.name, sent, s, p)
+		if !e.survived(c.probe, c.name, sent, s, p) {
+			s.Close()
+			s = nil
+		}
 	}
 	if fresh() && !e.server.Stateless {
 		e.checkPieces(s)
@@ -131,10 +128,10 @@ func (e *exam) checkLines() {
 	e.checkBOM()
 }
 
-// checkAfter sees whether a session has survived.
-func (e *exam) checkAfter(probe, name string, sent *session.Reply, s *session.Session, p *launch.Process) {
+// survived reports whether a session still answers, and files it if not.
+func (e *exam) survived(probe, name string, sent *session.Reply, s *session.Session, p *launch.Process) bool {
 	if e.alive(s) {
-		return
+		return true
 	}
 	what := "the server does not answer any more"
 	select {
@@ -143,7 +140,7 @@ func (e *exam) checkAfter(probe, name string, sent *session.Reply, s *session.Se
 	default:
 	}
 	e.found(probe, name, sent, "%s", what)
-	s.Close()
+	return false
 }
 
 // checkPieces sends one message in several writes.
@@ -158,11 +155,11 @@ func (e *exam) checkPieces(s *session.Session) {
 		e.rest(40 * time.Millisecond)
 	}
 	sent := &session.Reply{Request: []byte(text)}
-	if r := call.Wait(patience); r.Err != nil || r.Error != nil {
+	if r := call.Wait(e.opts.Timeout); r.Err != nil || r.Error != nil {
 		e.found("line-partial", "in three writes", sent, "it is answered with %s", outcome(&r))
 		return
 	}
-	e.checkAfter("line-partial", "in three writes", sent, s, p)
+	e.survived("line-partial", "in three writes", sent, s, p)
 }
 
 // checkBOM begins a session with a byte order mark.
@@ -178,11 +175,11 @@ func (e *exam) checkBOM() {
 	call := s.Expect("790")
 	_ = p.Write([]byte(text))
 	sent := &session.Reply{Request: []byte(text)}
-	if r := call.Wait(min(patience, 2*time.Second)); r.OK() {
+	if r := call.Wait(min(e.patience(), 2*time.Second)); r.OK() {
 		return
 	}
 	// It need not be understood; the next line must be.
-	if err := s.Handshake(patience); err != nil {
+	if err := s.Handshake(e.opts.Timeout); err != nil {
 		e.found("line-bom", "", sent, "afterwards there is no handshake: %v", err)
 	}
 }

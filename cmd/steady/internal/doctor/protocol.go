@@ -3,6 +3,7 @@ package doctor
 import (
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/launch"
 	"github.com/steadymcp/steady/cmd/steady/internal/session"
@@ -119,13 +120,16 @@ func outcome(r *session.Reply) string {
 	return "a result: " + clip(string(r.Result), 100)
 }
 
+// patience is how long an answer may take that a healthy server gives at once.
+func (e *exam) patience() time.Duration { return e.opts.Timeout / 2 }
+
 // alive reports whether a session still answers.
 func (e *exam) alive(s *session.Session) bool {
 	method := "ping"
 	if e.server.Stateless {
 		method = "tools/list"
 	}
-	r := s.Call(method, nil, min(e.opts.Timeout, patience))
+	r := s.Call(method, nil, e.patience())
 	return r.Err == nil
 }
 

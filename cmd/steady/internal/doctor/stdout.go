@@ -88,7 +88,7 @@ func (e *exam) checkInput(s *session.Session) {
 	lost := 0
 	var silent session.Reply
 	for _, c := range calls {
-		if r := c.Wait(patience); r.Err != nil {
+		if r := c.Wait(e.opts.Timeout); r.Err != nil {
 			lost++
 			silent = r
 		}

@@ -54,9 +54,10 @@ const (
 	slowEnough = 120 * time.Millisecond // of a call that can be cancelled in its middle
 	settleIn   = 3 * time.Second        // how long work in the background is waited for
 	parallel   = 48
+	tries      = 3 // of what depends on time
 	// maxParallelWait is how long calls at once may take together.
 	maxParallelWait = time.Minute
-	patience        = 3 * time.Second // for an answer that a healthy server gives at once
+	slowForParallel = 40 * time.Millisecond // of a call, to see how many run at once
 )
 
 func (e *exam) checkTime() {
@@ -97,29 +98,49 @@ func (e *exam) checkCancelNothing() {
 	}
 }
 
+// usual returns how long a tool takes at least, so that a moment in which the
+// machine was busy does not count.
+func (e *exam) usual(t *tool) time.Duration {
+	least := t.base.reply.Elapsed
+	for range 2 {
+		if v := e.call(t, t.args); v.ok() {
+			least = min(least, v.reply.Elapsed)
+		}
+	}
+	return least
+}
+
 // checkCancel cancels a call in its middle and sees whether it goes on: an answer
-// that comes after the full time, and with success, was worked for.
+// that comes after the full time, and with success, was worked for. It looks more
+// than once, because a cancellation may be late on a busy machine.
 func (e *exam) checkCancel(t *tool) {
-	s := e.session()
-	if s == nil {
+	usual := e.usual(t)
+	if usual < slowEnough {
 		return
 	}
-	usual := t.base.reply.Elapsed
-	t.calls++
-	c := s.Go("tools/call", map[string]any{"name": t.name, "arguments": t.args})
-	timer := time.NewTimer(usual / 4)
-	defer timer.Stop()
-	<-timer.C
-	e.cancel(s, c)
-	r := c.Wait(usual*3/2 + time.Second)
-	e.pass("cancel-ignored")
-	switch {
-	case ended(&r):
-		e.found("cancel-breaks", t.name, &r, "a call that is cancelled ends the server")
-		e.retire()
-	case r.OK() && !parseToolResult(r.Result).isError && r.Elapsed >= usual*3/4:
-		e.found("cancel-ignored", t.name, &r, "cancelled after %d ms, it was worked on for %d ms as always", (usual / 4).Milliseconds(), r.Elapsed.Milliseconds())
+	var r session.Reply
+	for range tries {
+		s := e.session()
+		if s == nil {
+			return
+		}
+		t.calls++
+		c := s.Go("tools/call", map[string]any{"name": t.name, "arguments": t.args})
+		timer := time.NewTimer(usual / 4)
+		<-timer.C
+		e.cancel(s, c)
+		r = c.Wait(usual*3/2 + time.Second)
+		e.pass("cancel-ignored")
+		if ended(&r) {
+			e.found("cancel-breaks", t.name, &r, "a call that is cancelled ends the server")
+			e.retire()
+			return
+		}
+		if !r.OK() || parseToolResult(r.Result).isError || r.Elapsed < usual*3/4 {
+			return
+		}
 	}
+	e.found("cancel-ignored", t.name, &r, "cancelled after %d ms, it was worked on for %d ms as always", (usual / 4).Milliseconds(), r.Elapsed.Milliseconds())
 }
 
 func (e *exam) cancel(s *session.Session, c *session.Call) {
@@ -324,19 +345,46 @@ func (e *exam) fresh(t *tool, n int) map[string]any {
 
 // checkParallel makes many calls at once.
 func (e *exam) checkParallel() {
-	t := e.slowest(freely, 40*time.Millisecond)
-	slow := t != nil
-	if t == nil {
+	t := e.slowest(freely, slowForParallel)
+	var usual time.Duration
+	if t != nil {
+		usual = e.usual(t)
+	}
+	slow := usual >= slowForParallel
+	if !slow {
 		t = e.sample()
 	}
 	if t == nil || !t.base.ok() || len(t.base.reply.Raw) > largeResult {
 		return
 	}
-	s := e.session()
-	if s == nil {
+	if !slow {
+		e.atOnce(t, t.base.reply.Elapsed)
+		e.skip("concurrency-unbounded", "no tool is slow enough to see it")
 		return
 	}
-	usual := t.base.reply.Elapsed
+	for range tries {
+		took, all := e.atOnce(t, usual)
+		if !all {
+			return
+		}
+		e.pass("concurrency-unbounded")
+		// Had only half of them run at a time, it would have taken two rounds; less
+		// than one means that they were joined. A busy machine hides it, so it is
+		// tried more than once.
+		if took > usual*3/4 && took < usual*3/2+100*time.Millisecond && took < usual*2 {
+			e.found("concurrency-unbounded", t.name, nil, "%d calls of %d ms each ended together after %d ms", parallel, usual.Milliseconds(), took.Milliseconds())
+			return
+		}
+	}
+}
+
+// atOnce makes calls of one tool at the same time. It returns how long they took
+// together, and whether all succeeded.
+func (e *exam) atOnce(t *tool, usual time.Duration) (took time.Duration, all bool) {
+	s := e.session()
+	if s == nil {
+		return 0, false
+	}
 	calls := make([]*session.Call, parallel)
 	began := time.Now()
 	for i := range calls {
@@ -346,34 +394,24 @@ func (e *exam) checkParallel() {
 	// Running one after the other is no mistake.
 	within := min(2*parallel*usual+e.opts.Timeout, maxParallelWait)
 	lost, succeeded := 0, 0
-	var last, silent session.Reply
+	var silent session.Reply
 	for _, c := range calls {
-		last = c.Wait(within)
-		if ended(&last) {
-			e.died(t.name+", called in parallel", &last)
+		r := c.Wait(within)
+		switch {
+		case ended(&r):
+			e.died(t.name+", called in parallel", &r)
 			e.found("concurrency-broken", t.name, nil, "%d calls at once end the server", parallel)
-			return
-		}
-		if last.Err != nil {
+			return 0, false
+		case r.Err != nil:
 			lost++
-			silent = last
-		} else if last.OK() && !parseToolResult(last.Result).isError {
+			silent = r
+		case r.OK() && !parseToolResult(r.Result).isError:
 			succeeded++
 		}
 	}
-	took := time.Since(began)
 	e.pass("concurrency-broken")
 	if lost > 0 {
 		e.found("concurrency-broken", t.name, &silent, "%d of %d calls at once are not answered", lost, parallel)
 	}
-	if !slow {
-		e.skip("concurrency-unbounded", "no tool is slow enough to see it")
-		return
-	}
-	e.pass("concurrency-unbounded")
-	// Had only half of them run at a time, it would have taken two rounds.
-	// Less than one round means that they were joined.
-	if succeeded == parallel && took > usual*3/4 && took < usual*3/2+100*time.Millisecond && took < usual*2 {
-		e.found("concurrency-unbounded", t.name, nil, "%d calls of %d ms each ended together after %d ms", parallel, usual.Milliseconds(), took.Milliseconds())
-	}
+	return time.Since(began), succeeded == parallel
 }
