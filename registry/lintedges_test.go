@@ -316,19 +316,17 @@ func TestHostileListings(t *testing.T) {
 	}
 	fanOut := shaped(`{"type":"object","properties":{"x":{"$ref":"#/$defs/D0"}},"$defs":{` + strings.Join(definitions, ",") + `,"D14":{"type":"string"}}}`)
 	var alike []string
-	for i := range 3000 {
+	for i := range 1000 {
 		alike = append(alike, hinted(fmt.Sprint("tool_", i), "The same text for each of the many tools that there are here", `{}`))
 	}
 	for what, l := range map[string]*registry.Listing{
 		"references that fan out": listingOf(fanOut),
 		"one description":         listingOf(alike...),
-		"many references":         listingOf(shaped(`{"type":"object","properties":{` + many(5000, `"p%d":{"$ref":"#/$defs/D%[1]d"}`) + `},"$defs":{` + many(5000, `"D%d":{}`) + `}}`)),
+		"many references":         listingOf(shaped(`{"type":"object","properties":{` + many(3000, `"p%d":{"$ref":"#/$defs/D%[1]d"}`) + `},"$defs":{` + many(3000, `"D%d":{}`) + `}}`)),
 	} {
-		for _, p := range registry.Profiles() {
-			r, err := registry.Lint(ctx, l, p)
-			require.NoError(t, err, what)
-			require.Less(t, len(r.Findings), 5*5000+10, what)
-		}
+		r, err := registry.Lint(ctx, l, registry.Claude())
+		require.NoError(t, err, what)
+		require.Less(t, len(r.Findings), 5*3000, what)
 	}
 	cancel()
 	_, err := registry.Lint(ctx, listingOf(alike...), nil)
