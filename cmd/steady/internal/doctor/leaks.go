@@ -28,7 +28,14 @@ func (e *exam) checkLeaks(subject string, v *verdict) {
 	for _, sent := range e.sentTexts(v) {
 		text = strings.ReplaceAll(text, sent, " ")
 	}
-	show := func(at []int) string { return clip(text[max(at[0]-20, 0):min(at[1]+60, len(text))], 140) }
+	// What was found, from the word before it on.
+	show := func(at []int) string {
+		from := strings.LastIndexAny(text[:at[0]], " \n\"") + 1
+		if at[0]-from > 40 {
+			from = at[0]
+		}
+		return clip(text[from:min(at[1]+60, len(text))], 140)
+	}
 	if at := stackTrace.FindStringIndex(text); at != nil {
 		e.found("leak-stack", subject, v.reply, "%s", show(at))
 	}
