@@ -79,6 +79,7 @@ func await[R any](l *Limiter, ctx context.Context, tool string, deadline *passed
 	start := time.Now()
 	done := errors.Go(ctx, func(ctx context.Context) (err error) {
 		defer leave()
+		roomy()
 		result, err = run(ctx)
 		return err
 	})

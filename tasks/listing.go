@@ -20,22 +20,44 @@ func (m *Manager) listTools(ctx context.Context, next mcp.MethodHandler, method 
 		return res, err
 	}
 	adapted := *list
-	adapted.Tools = slices.Clone(list.Tools)
 	if declared(req) {
 		ours := m.opts.ToolNames.all()
-		adapted.Tools = slices.DeleteFunc(adapted.Tools, func(t *mcp.Tool) bool { return slices.Contains(ours, t.Name) })
+		isOurs := func(t *mcp.Tool) bool { return slices.Contains(ours, t.Name) }
+		if slices.ContainsFunc(list.Tools, isOurs) {
+			adapted.Tools = slices.DeleteFunc(slices.Clone(list.Tools), isOurs)
+		}
 		return &adapted, nil
 	}
-	for i, t := range adapted.Tools {
-		p, ok := m.policies[t.Name]
-		if !ok || p.Support == Never || t.OutputSchema == nil {
+	cloned := false
+	for i, t := range list.Tools {
+		if t.OutputSchema == nil {
 			continue
 		}
-		wide := *t
-		wide.OutputSchema = widen(t.OutputSchema)
-		adapted.Tools[i] = &wide
+		if p, ok := m.policies[t.Name]; !ok || p.Support == Never {
+			continue
+		}
+		if !cloned {
+			adapted.Tools, cloned = slices.Clone(list.Tools), true
+		}
+		adapted.Tools[i] = m.widened(t)
 	}
 	return &adapted, nil
+}
+
+// A widenedTool is a tool with the output schema of its calls that may become
+// tasks.
+type widenedTool struct{ own, wide *mcp.Tool }
+
+// widened returns a tool with a widened output schema. It is asked for at every
+// list, and with package discovery at every call, so the last one is kept.
+func (m *Manager) widened(t *mcp.Tool) *mcp.Tool {
+	if kept, ok := m.wide.Load(t.Name); ok && kept.(widenedTool).own == t {
+		return kept.(widenedTool).wide
+	}
+	wide := *t
+	wide.OutputSchema = widen(t.OutputSchema)
+	m.wide.Store(t.Name, widenedTool{t, &wide})
+	return &wide
 }
 
 // runningSchema is the schema of the structured content of a result that is a

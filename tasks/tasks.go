@@ -90,7 +90,8 @@ type Manager struct {
 	wrapped   atomic.Bool // some handler brings its own policy, see Handler
 	rerun     atomic.Pointer[rerunner]
 
-	conns streams // transports that can push, see Transport
+	wide  sync.Map // widenedTool of the tools with a policy, by name
+	conns streams  // transports that can push, see Transport
 	shape mcp.Middleware
 
 	life context.Context // ends with the manager

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -152,12 +153,28 @@ func declared(req mcp.Request) bool {
 	if !hasTasks(req) {
 		return false
 	}
+	// Most requests carry the capabilities as they were decoded. Having the SDK
+	// decode them once more costs more than all else on the way of a call.
+	if caps, ok := metaOf(req)[mcp.MetaKeyClientCapabilities].(map[string]any); ok {
+		extensions, _ := caps["extensions"].(map[string]any)
+		_, ok := extensions[ExtensionID]
+		return ok
+	}
 	caps := clientCapabilities(req)
 	if caps == nil {
 		return false
 	}
 	_, ok := caps.Extensions[ExtensionID]
 	return ok
+}
+
+// metaOf returns the _meta of a request, which may lack parameters.
+func metaOf(req mcp.Request) map[string]any {
+	p := req.GetParams()
+	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return p.GetMeta()
 }
 
 func errMissingCapability() error {
