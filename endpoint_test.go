@@ -34,6 +34,10 @@ func noteServer(do func(context.Context) string) *mcp.Server {
 	return server
 }
 
+func readNothing(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+	return nil, nil, nil
+}
+
 func theNote(context.Context) string { return "the note" }
 
 func same(server *mcp.Server) func(*http.Request) *mcp.Server {

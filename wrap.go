@@ -34,7 +34,8 @@ const (
 // Options configures [Wrap]. The zero value is ready to use.
 type Options struct {
 	// Errors, Discovery, Limits and Budget configure the parts of those names.
-	// If nil, a part is installed with its defaults.
+	// If nil, a part is installed with its defaults. The name that the server
+	// announces itself under is added to Discovery.Servers.
 	Errors    *errors.Options
 	Discovery *discovery.Options
 	Limits    *limits.Options
@@ -115,6 +116,9 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 	if with(Discovery) {
 		d := valueOf(o.Discovery)
 		d.Observer = first(d.Observer, o.Observer)
+		if name := nameOf(server); name != "" {
+			d.Servers = append(slices.Clip(d.Servers), name)
+		}
 		s.Discovery = discovery.New(&d)
 		add(Discovery, s.Discovery.Middleware())
 	} else if names, ok := valueOf(o.Discovery).Aliases.(interface{ Middleware() mcp.Middleware }); ok {

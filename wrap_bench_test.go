@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,8 +50,7 @@ func benchServer(b *testing.B, tools int, opts *steady.Options) func() {
 
 // BenchmarkWrap compares a round trip in memory of a call that succeeds, through
 // the whole stack and through each part alone, with the bare SDK's, and reports
-// the ratio of the medians. Both run in turns, since the machine is never equally
-// fast for long.
+// the ratio of the medians.
 func BenchmarkWrap(b *testing.B) {
 	parts := []steady.Part{steady.Errors, steady.Discovery, steady.Limits, steady.Tasks, steady.Budget}
 	stacks := map[string]*steady.Options{"stack": {}}
@@ -65,38 +63,13 @@ func BenchmarkWrap(b *testing.B) {
 				opts := *stacks[name]
 				opts.Observer = observe.Discard
 				opts.Tasks = &tasks.Options{Policies: map[string]tasks.Policy{"another_tool": {}}}
-				compare(b, benchServer(b, tools, nil), benchServer(b, tools, &opts))
+				bare, wrapped := benchServer(b, tools, nil), benchServer(b, tools, &opts)
+				for range 300 { // until stacks and pools have their size
+					bare()
+					wrapped()
+				}
+				mcptest.Compare(b, mcptest.Side{Name: "bare", Do: bare}, mcptest.Side{Name: name, Do: wrapped})
 			})
 		}
 	}
-}
-
-// compare reports what call costs next to base, as "ratio".
-func compare(b *testing.B, base, call func()) {
-	for range 300 {
-		base()
-		call()
-	}
-	timed := func(f func()) time.Duration {
-		start := time.Now()
-		f()
-		return time.Since(start)
-	}
-	var bases, calls []time.Duration
-	for i := 0; b.Loop(); i++ {
-		if i%2 == 0 {
-			bases = append(bases, timed(base))
-			calls = append(calls, timed(call))
-		} else {
-			calls = append(calls, timed(call))
-			bases = append(bases, timed(base))
-		}
-	}
-	b.ReportMetric(float64(medianOf(calls))/float64(medianOf(bases)), "ratio")
-	b.ReportMetric(float64(medianOf(calls)-medianOf(bases))/1000, "extra-us")
-}
-
-func medianOf(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
 }
