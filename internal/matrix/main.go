@@ -27,6 +27,10 @@ const (
 	oldestGo  = "go1.25.9"
 	oldestSDK = "v1.7.0"
 	sdkModule = "github.com/modelcontextprotocol/go-sdk"
+
+	// sdkSkips are the tests that need a newer client than the oldest SDK's: it
+	// ends its session when one request is refused as too large.
+	sdkSkips = "^(TestEndpointRefusesLargeBodies)$"
 )
 
 func main() {
@@ -103,6 +107,9 @@ func (l leg) run() error {
 			return err
 		}
 		fmt.Printf("== %s: go test (%s)\n", l.name, dir)
+		if l.sdk != "" {
+			flags = append(flags, "-skip="+sdkSkips)
+		}
 		if err := l.command(dir, slices.Concat([]string{"test"}, flags, packages)...); err != nil {
 			return err
 		}
