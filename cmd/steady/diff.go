@@ -22,7 +22,7 @@ The exit code is 1 if a change is as grave as -fail-on says.
 func runDiff(ctx context.Context, e *env, args []string) error {
 	fs := flagSet(e, "diff", diffHelp)
 	var t targetFlags
-	t.add(fs)
+	t.addForListing(fs)
 	asJSON := fs.Bool("json", false, "write JSON")
 	failOn := fs.String("fail-on", "breaking", "least grave `kind` that makes the exit code 1: breaking, additive, cosmetic or never")
 	files, command, err := parse(fs, args)

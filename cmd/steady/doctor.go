@@ -40,11 +40,9 @@ In CI, keep a report and fail on what is new:
 func runDoctor(ctx context.Context, e *env, args []string) error {
 	fs := flagSet(e, "doctor", doctorHelp)
 	var t targetFlags
-	t.add(fs)
+	t.add(fs, 10*time.Second, "how long an answer may take; three times that, and it counts as never given")
 	var lint lintFlags
-	lint.add(fs)
-	fs.Lookup("profile").DefValue = "all"
-	lint.profile = "all"
+	lint.add(fs, "all")
 	var vouched, never repeated
 	var (
 		opts        doctor.Options
@@ -66,9 +64,6 @@ func runDoctor(ctx context.Context, e *env, args []string) error {
 	fs.IntVar(&opts.Launches, "launches", 3, "how many launches' listings are compared")
 	fs.DurationVar(&opts.Idle, "idle", 500*time.Millisecond, "how long a quiet server is listened to")
 	fs.DurationVar(&opts.Budget, "budget", 5*time.Minute, "how long everything may take")
-	t.timeout = 10 * time.Second
-	fs.Lookup("timeout").DefValue = "10s"
-	fs.Lookup("timeout").Usage = "how long an answer may take"
 	files, command, err := parse(fs, args)
 	if err != nil {
 		return err

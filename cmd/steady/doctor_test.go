@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -140,4 +142,23 @@ func TestDryRun(t *testing.T) {
 	for _, tool := range r.Tools {
 		require.Zero(t, tool.Calls, tool.Name)
 	}
+}
+
+// What does not fit into the budget is skipped, and our own end is no finding.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	r := examine(t, "-budget", "1s", "--", build(t, filepath.Join("internal", "fixture")))
+	require.Empty(t, r.Findings, explain(r))
+	require.True(t, slices.ContainsFunc(r.Outcomes, func(o report.Outcome) bool { return strings.Contains(o.Reason, "-budget") }))
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Second, cancel)
+	var stdout, stderr strings.Builder
+	code := run(ctx, &env{strings.NewReader(""), &stdout, &stderr}, []string{"doctor", "--", build(t, filepath.Join("internal", "fixture"))})
+	require.Equal(t, exitConnect, code)
+	require.Contains(t, stderr.String(), "interrupted")
+	require.Empty(t, stdout.String())
 }

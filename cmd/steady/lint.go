@@ -28,9 +28,9 @@ models choose or call wrongly, and what the catalog costs on every turn.
 func runLint(ctx context.Context, e *env, args []string) error {
 	fs := flagSet(e, "lint", lintHelp)
 	var t targetFlags
-	t.add(fs)
+	t.addForListing(fs)
 	var lint lintFlags
-	lint.add(fs)
+	lint.add(fs, "generic")
 	asJSON := fs.Bool("json", false, "write JSON")
 	sarif := fs.String("sarif", "", "write SARIF, in which findings are shown at `FILE`: where the tools are registered, relative to the repository")
 	failOn := fs.String("fail-on", "warning", "least `severity` that makes the exit code 1: error, warning, info or never")
@@ -84,9 +84,10 @@ type lintFlags struct {
 	except  repeated
 }
 
-func (l *lintFlags) add(fs *flag.FlagSet) {
+// add adds the flags. profile is the default of -profile.
+func (l *lintFlags) add(fs *flag.FlagSet, profile string) {
 	fs.Var(&l.except, "except", "a finding that is known and right, as `RULE:TOOL=REASON` or RULE=REASON for every tool. May be repeated")
-	fs.StringVar(&l.profile, "profile", "generic", "whose limits count, separated by commas: "+strings.Join(profileNames(), ", ")+" or all")
+	fs.StringVar(&l.profile, "profile", profile, "whose limits count, separated by commas: "+strings.Join(profileNames(), ", ")+" or all")
 	fs.StringVar(&l.server, "server-name", "", "the `name` under which users configure the server, which clients put before a tool's (default: what the server calls itself)")
 }
 

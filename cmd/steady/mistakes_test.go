@@ -120,6 +120,7 @@ var mistakes = []struct {
 
 	{name: "sends-tasks", want: "task-unasked"},
 	{name: "knows-every-task", want: "task-unknown"},
+	{name: "loses-tasks", want: "task-poll"},
 
 	{name: "heedless", want: "cancel-ignored"},
 	{name: "dies-of-cancel", want: "cancel-breaks"},

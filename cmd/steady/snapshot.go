@@ -22,7 +22,7 @@ models are shown.
 func runSnapshot(ctx context.Context, e *env, args []string) error {
 	fs := flagSet(e, "snapshot", snapshotHelp)
 	var t targetFlags
-	t.add(fs)
+	t.addForListing(fs)
 	out := fs.String("o", "", "write to `FILE` instead of standard output")
 	fingerprint := fs.Bool("fingerprint", false, "write the SHA-256 of the tools only")
 	files, command, err := parse(fs, args)

@@ -23,12 +23,13 @@ type targetFlags struct {
 	timeout time.Duration
 }
 
-func (t *targetFlags) add(fs *flag.FlagSet) {
+// add adds the flags. timeout is the default of -timeout, which means what about says.
+func (t *targetFlags) add(fs *flag.FlagSet, timeout time.Duration, about string) {
 	fs.StringVar(&t.url, "http", "", "connect to the Streamable HTTP endpoint `URL` instead of starting a command")
 	fs.Var(&t.headers, "header", "with -http: send this header, as in 'Authorization: Bearer $TOKEN'; `$NAME` is taken from the environment, so that the value is in no list of processes. May be repeated")
 	fs.Var(&t.env, "env", "start the command with `NAME=VALUE` in its environment. May be repeated")
 	fs.StringVar(&t.dir, "dir", "", "start the command in this `directory`")
-	fs.DurationVar(&t.timeout, "timeout", 30*time.Second, "how long to wait for the listing")
+	fs.DurationVar(&t.timeout, "timeout", timeout, about)
 }
 
 // given reports whether a server was named.
@@ -66,6 +67,11 @@ func (t *targetFlags) target(command []string) (*launch.Target, error) {
 		out.Header.Add(name, os.ExpandEnv(strings.TrimSpace(value)))
 	}
 	return out, nil
+}
+
+// addForListing adds the flags of commands that ask for nothing but the listing.
+func (t *targetFlags) addForListing(fs *flag.FlagSet) {
+	t.add(fs, 30*time.Second, "how long to wait for the listing")
 }
 
 // listing asks the server what it advertises. Lines that are no messages are

@@ -85,9 +85,8 @@ func (e *exam) checkRequired(t *tool) {
 // asksForMore reports whether a result is neither a success nor a failure, as
 // one that asks for input or is a task.
 func asksForMore(v *verdict) bool {
-	var got struct{ ResultType string }
-	_ = json.Unmarshal(v.reply.Result, &got)
-	return got.ResultType != "" && got.ResultType != "complete"
+	kind := resultType(v.reply.Result)
+	return kind != "" && kind != "complete"
 }
 
 func (e *exam) checkAbsent(t *tool) {

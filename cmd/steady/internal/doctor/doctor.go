@@ -116,9 +116,9 @@ func Run(ctx context.Context, opts Options) (*report.Report, error) {
 	if !opts.Target.IsHTTP() {
 		opts.canary = rand.Text()
 	}
-	ctx, cancel := context.WithTimeout(ctx, opts.Budget)
+	bounded, cancel := context.WithTimeout(ctx, opts.Budget)
 	defer cancel()
-	e := newExam(ctx, opts)
+	e := newExam(bounded, opts)
 	defer e.close()
 	started := time.Now()
 	if err := e.begin(); err != nil {
@@ -128,6 +128,10 @@ func Run(ctx context.Context, opts Options) (*report.Report, error) {
 	for _, f := range families() {
 		e.runFamily(f)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("interrupted: %w", err)
+	}
+	e.over = true
 	e.fileStrays()
 	return e.report(started), nil
 }

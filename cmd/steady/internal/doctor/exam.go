@@ -26,6 +26,7 @@ type exam struct {
 	watch    *watch
 	phase    string
 	lost     error // why the server could not be started again
+	over     bool  // all probes have run; what was heard meanwhile is filed
 	launches int
 	strays   []session.Stray
 	faults   []session.Fault
@@ -230,7 +231,11 @@ func (e *exam) found(id, subject string, r *session.Reply, format string, args .
 	e.foundAs(id, probeByID[id].Severity, subject, r, format, args...)
 }
 
+// foundAs is found for a finding that is not as grave as its probe.
 func (e *exam) foundAs(id string, severity registry.Severity, subject string, r *session.Reply, format string, args ...any) {
+	if e.ctx.Err() != nil && !e.over {
+		return // it is our end that it shows, not the server's
+	}
 	e.set(id, report.Found, "")
 	p := probeByID[id]
 	f := report.Finding{Probe: id, Severity: severity, Subject: subject, Message: fmt.Sprintf(format, args...), Why: p.Why, Fix: p.Fix}
@@ -341,6 +346,7 @@ func (e *exam) report(started time.Time) *report.Report {
 	}
 	for _, p := range Probes() {
 		if o, ok := e.status[p.ID]; ok {
+			o.Reason = e.secrets.Mask(o.Reason)
 			r.Outcomes = append(r.Outcomes, o)
 		}
 	}

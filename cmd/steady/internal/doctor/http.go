@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -83,22 +82,5 @@ func isLocal(raw string) bool {
 func (e *exam) exchange(method, body string, header http.Header) (status int, text string, err error) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.opts.Timeout)
 	defer cancel()
-	req, err := e.opts.Target.Request(ctx, method, []byte(body))
-	if err != nil {
-		return 0, "", err
-	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
-	client := e.opts.Target.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
-	return resp.StatusCode, string(data), nil
+	return e.opts.Target.Exchange(ctx, method, body, header)
 }

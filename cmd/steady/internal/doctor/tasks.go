@@ -23,52 +23,71 @@ var taskProbes = []Probe{
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// announcesTasks reports whether the server has the extension of SEP-2663.
-func (e *exam) announcesTasks() bool {
+// announcesTasks reports whether a server has the extension of SEP-2663.
+func announcesTasks(server session.Server) bool {
 	var extensions map[string]json.RawMessage
-	_ = json.Unmarshal(e.server.Capabilities["extensions"], &extensions)
+	_ = json.Unmarshal(server.Capabilities["extensions"], &extensions)
 	_, ok := extensions[tasksExtension]
 	return ok
 }
 
+// tasksSession returns a session in which the server announces tasks, and nil if
+// it never does. The extension belongs to the revision without a handshake.
+func (e *exam) tasksSession() *session.Session {
+	if announcesTasks(e.server) || e.server.Stateless {
+		s, err := e.open()
+		if err != nil || !announcesTasks(e.server) {
+			return nil
+		}
+		return s
+	}
+	s, err := e.connect()
+	if err != nil {
+		return nil
+	}
+	if s.Discover(e.opts.Timeout) != nil || !announcesTasks(s.Server()) {
+		s.Close()
+		return nil
+	}
+	return s
+}
+
 func (e *exam) checkTasks() {
-	tried := false
 	for _, t := range e.tools {
 		if t.base == nil {
 			continue
 		}
-		tried = true
-		if resultType(&t.base.reply.Result) == "task" {
+		e.pass("task-unasked")
+		if resultType(t.base.reply.Result) == "task" {
 			e.found("task-unasked", t.name, t.base.reply, "the answer is a task")
 		}
 	}
-	if tried {
-		e.pass("task-unasked")
-	}
-	if !e.announcesTasks() {
+	s := e.tasksSession()
+	if s == nil {
 		e.skip("task-unknown", "the server does not announce tasks")
 		e.skip("task-poll", "the server does not announce tasks")
 		return
 	}
+	defer s.Close()
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-		s := e.session()
-		if s == nil {
-			return
-		}
-		params := declared(map[string]any{"taskId": "doctor-no-such-task", "inputResponses": map[string]any{}})
-		if method != "tasks/update" {
-			delete(params, "inputResponses")
+		params := map[string]any{"taskId": "doctor-no-such-task"}
+		if method == "tasks/update" {
+			params["inputResponses"] = map[string]any{}
 		}
 		e.pass("task-unknown")
-		r := s.Call(method, params, e.opts.Timeout)
-		e.judgeUnknown("task-unknown", method, &r)
-		if r.OK() {
+		r := s.Call(method, declared(params), e.opts.Timeout)
+		switch {
+		case r.OK():
 			e.found("task-unknown", method, &r, "a task that does not exist is answered with success")
+		case r.Err != nil:
+			e.found("task-unknown", method, &r, "a task that does not exist is answered with %s", outcome(&r))
+		case internalCode(r.Error.Code):
+			e.found("task-unknown", method, &r, "a task that does not exist is answered with the code %d", r.Error.Code)
 		}
 	}
 	for _, t := range e.may(gently) {
-		if t.base.ok() && t.base.reply.Elapsed >= slowEnough {
-			e.followTask(t)
+		if t.base.ok() {
+			e.followTask(s, t)
 		}
 	}
 }
@@ -81,26 +100,26 @@ func declared(params map[string]any) map[string]any {
 	return params
 }
 
-func resultType(raw *json.RawMessage) string {
+// resultType returns what kind of result it is, "" for the ordinary one of
+// revisions that have no other.
+func resultType(raw json.RawMessage) string {
 	var got struct{ ResultType string }
-	_ = json.Unmarshal(*raw, &got)
+	_ = json.Unmarshal(raw, &got)
 	return got.ResultType
 }
 
-func (e *exam) followTask(t *tool) {
-	s := e.session()
-	if s == nil {
-		return
-	}
+// followTask calls a tool and, if the answer is a task, asks for it until it is
+// done.
+func (e *exam) followTask(s *session.Session, t *tool) {
 	t.calls++
 	r := s.Call("tools/call", declared(map[string]any{"name": t.name, "arguments": t.args}), e.opts.Timeout)
-	if !r.OK() || resultType(&r.Result) != "task" {
+	if !r.OK() || resultType(r.Result) != "task" {
 		return
 	}
 	var handle struct{ TaskID string }
 	_ = json.Unmarshal(r.Result, &handle)
 	e.pass("task-poll")
-	deadline := session.After(e.opts.Timeout)
+	deadline := session.After(slowFactor * e.opts.Timeout)
 	for {
 		r := s.Call("tasks/get", declared(map[string]any{"taskId": handle.TaskID}), e.opts.Timeout)
 		var got struct{ Status string }

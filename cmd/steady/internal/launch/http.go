@@ -19,7 +19,6 @@ import (
 // Management" of the specification's transports wants.
 type httpConn struct {
 	target *Target
-	client *http.Client
 	lines  chan Line
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -33,14 +32,31 @@ type httpConn struct {
 
 func dial(t *Target) *httpConn {
 	ctx, cancel := context.WithCancel(context.Background())
-	client := t.Client
-	if client == nil {
-		client = &http.Client{
-			// Headers that the user gave are for this server only.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
+	return &httpConn{target: t, lines: make(chan Line, 64), ctx: ctx, cancel: cancel}
+}
+
+// client follows no redirect: headers that the user gave are for their server only.
+var client = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// Exchange makes one request outside of any session, with more headers, and
+// returns the status and the beginning of the answer.
+func (t *Target) Exchange(ctx context.Context, method, body string, more http.Header) (status int, text string, err error) {
+	req, err := t.request(ctx, method, []byte(body))
+	if err != nil {
+		return 0, "", err
 	}
-	return &httpConn{target: t, client: client, lines: make(chan Line, 64), ctx: ctx, cancel: cancel}
+	for name, values := range more {
+		req.Header[name] = values
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
+	return resp.StatusCode, string(data), nil
 }
 
 // A StatusError is an answer without a message.
@@ -97,8 +113,8 @@ func (c *httpConn) deliver(l Line) {
 	}
 }
 
-// Request returns a request to the target with what every one of them has.
-func (t *Target) Request(ctx context.Context, method string, body []byte) (*http.Request, error) {
+// request returns a request to the target with what every one of them has.
+func (t *Target) request(ctx context.Context, method string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, t.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -112,7 +128,7 @@ func (t *Target) Request(ctx context.Context, method string, body []byte) (*http
 }
 
 func (c *httpConn) post(message []byte, env *envelope) error {
-	req, err := c.target.Request(c.ctx, http.MethodPost, message)
+	req, err := c.target.request(c.ctx, http.MethodPost, message)
 	if err != nil {
 		return err
 	}
@@ -132,7 +148,7 @@ func (c *httpConn) post(message []byte, env *envelope) error {
 			req.Header.Set("Mcp-Name", name)
 		}
 	}
-	resp, err := c.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -242,9 +258,9 @@ func (c *httpConn) Close() error {
 		if session != "" {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			defer cancel()
-			if req, err := c.target.Request(ctx, http.MethodDelete, nil); err == nil {
+			if req, err := c.target.request(ctx, http.MethodDelete, nil); err == nil {
 				req.Header.Set("Mcp-Session-Id", session)
-				if resp, err := c.client.Do(req); err == nil {
+				if resp, err := client.Do(req); err == nil {
 					_ = resp.Body.Close()
 				}
 			}

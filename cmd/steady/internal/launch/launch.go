@@ -27,8 +27,6 @@ type Target struct {
 
 	URL    string // of a Streamable HTTP endpoint, if there is no Command
 	Header http.Header
-	// Client makes the requests. If nil, one without a timeout of its own.
-	Client *http.Client
 }
 
 // IsHTTP reports whether the server is reached over HTTP.

@@ -467,31 +467,57 @@ func (s *Session) Handshake(timeout time.Duration) error {
 	if r.Err != nil {
 		return fmt.Errorf("initialize: %w", r.Err)
 	}
-	var got struct {
-		ProtocolVersion string                     `json:"protocolVersion"`
-		Capabilities    map[string]json.RawMessage `json:"capabilities"`
-		ServerInfo      struct{ Name, Version string }
-		Instructions    string
-	}
 	if r.Error != nil {
-		s.server.Stateless, s.server.Revision = true, Stateless
-		again := s.Call("server/discover", nil, timeout)
-		if !again.OK() {
-			s.server.Stateless, s.server.Revision = false, ""
+		if s.Discover(timeout) != nil {
 			return fmt.Errorf("initialize: %w", r.Error)
 		}
-		r = again
+		return nil
 	}
-	if err := json.Unmarshal(r.Result, &got); err != nil {
+	if err := s.learn(r.Result); err != nil {
 		return fmt.Errorf("the answer to initialize cannot be read: %w", err)
+	}
+	return s.Notify("notifications/initialized", nil)
+}
+
+// Discover begins a session without a handshake: from now on each request says
+// the revision itself.
+func (s *Session) Discover(timeout time.Duration) error {
+	s.server.Stateless, s.server.Revision = true, Stateless
+	r := s.Call("server/discover", nil, timeout)
+	err := r.Err
+	if err == nil && r.Error != nil {
+		err = r.Error
+	}
+	if err == nil {
+		err = s.learn(r.Result)
+	}
+	if err != nil {
+		s.server = Server{}
+		return fmt.Errorf("server/discover: %w", err)
+	}
+	return nil
+}
+
+// learn reads what the server says about itself.
+func (s *Session) learn(result json.RawMessage) error {
+	var got struct {
+		ProtocolVersion string
+		Capabilities    map[string]json.RawMessage
+		ServerInfo      struct{ Name, Version string }
+		Instructions    string
+		Meta            map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(result, &got); err != nil {
+		return err
+	}
+	if s.server.Stateless {
+		_ = json.Unmarshal(got.Meta["io.modelcontextprotocol/serverInfo"], &got.ServerInfo)
+	} else {
+		s.server.Revision = got.ProtocolVersion
 	}
 	s.server.Name, s.server.Version = got.ServerInfo.Name, got.ServerInfo.Version
 	s.server.Instructions, s.server.Capabilities = got.Instructions, got.Capabilities
-	if s.server.Stateless {
-		return nil
-	}
-	s.server.Revision = got.ProtocolVersion
-	return s.Notify("notifications/initialized", nil)
+	return nil
 }
 
 // Params returns parameters as they are sent, for messages that are written by
