@@ -1,8 +1,6 @@
 package tasks
 
-import (
-	"context"
-)
+import "context"
 
 // A Dispatcher is a [Store] that decides where and when runs start, and that
 // knows by itself which processes are alive.
@@ -44,6 +42,11 @@ type Attachment interface {
 type Process struct {
 	// Worker is the name of the process in [Record.Worker].
 	Worker string
+
+	// Tools are the tools that have a policy by name, each with how many of its runs
+	// the process wants at the same time, zero meaning any number. It can be given
+	// runs of others as well: those that have their policy by [Handler].
+	Tools map[string]int
 
 	// Start starts a run that waits. It returns when the run needs no worker any
 	// more: it has ended, was given back, or waits for input. The context ends

@@ -15,7 +15,13 @@ import (
 
 // attach takes part in what the other processes of the store do.
 func (m *Manager) attach() {
-	a, err := m.dispatch.Attach(Process{Worker: m.worker, Start: m.start, Lost: m.recover})
+	p := Process{Worker: m.worker, Tools: map[string]int{}, Start: m.start, Lost: m.recover}
+	for name, policy := range m.policies {
+		if policy.Support != Never {
+			p.Tools[name] = max(policy.Concurrency, 0)
+		}
+	}
+	a, err := m.dispatch.Attach(p)
 	if err != nil {
 		m.observer.Observe(m.life, OperationFailed{Operation: "attach", Err: err})
 		return

@@ -41,14 +41,16 @@ func (s *Store) Attach(p tasks.Process) (tasks.Attachment, error) {
 	if s.life.Err() != nil {
 		return nil, errors.New("rivertasks: the store is closed")
 	}
+	for tool := range p.Tools {
+		s.named.Store(tool, true)
+	}
+	s.attached.Store(p.Worker, true)
 	a := &attachment{s: s, p: p, seen: map[string]*sighting{}, draining: make(chan struct{}), stopped: make(chan struct{})}
 	a.host, _ = os.Hostname()
 	a.life, a.end = context.WithCancel(context.Background())
 	// Before it is known to be alive it must not claim anything.
 	first, cancel := context.WithTimeout(a.life, s.opts.Lease)
-	if err := a.beat(first); err != nil {
-		s.failed(first, "beat", err)
-	}
+	s.report(a.life, "beat", a.beat(first))
 	cancel()
 	a.work.Go(a.live)
 	a.work.Go(a.runJobs)
@@ -61,7 +63,7 @@ func (a *attachment) runJobs() {
 	if !a.s.RunsHere() {
 		return
 	}
-	cfg := workConfig{id: a.p.Worker, workers: a.s.opts.Workers, logger: riverLogger(a.s.observer), start: a.p.Start, again: a.again}
+	cfg := workConfig{id: a.p.Worker, workers: a.s.opts.Workers, logger: riverLogger(a.s.observer), tools: a.p.Tools, start: a.p.Start, again: a.again}
 	for {
 		w, err := a.s.db.start(cfg)
 		if err == nil {
@@ -75,7 +77,7 @@ func (a *attachment) runJobs() {
 			}
 			return
 		}
-		a.s.failed(a.life, "work", err)
+		a.s.report(a.life, "work", err)
 		select {
 		case <-time.After(time.Second):
 		case <-a.draining:
@@ -86,14 +88,14 @@ func (a *attachment) runJobs() {
 
 // again offers a run once more that was handed out by the job of the given id, unless
 // it has moved on.
-func (a *attachment) again(ctx context.Context, j job, id int64) error {
+func (a *attachment) again(ctx context.Context, j job, id int64, queue string) error {
 	return a.s.db.write(ctx, func(ctx context.Context, t tx) error {
 		waits, err := exists(ctx, t, `SELECT 1 FROM mcp_task t WHERE t.id = $1 AND t.run = $2 AND t.job_id = $3 AND t.status = 'working' AND t.worker = '' `+
 			a.s.db.dialect().forUpdate, j.Task, j.Run, id)
 		if err != nil || !waits {
 			return err
 		}
-		next, err := t.enqueue(ctx, j)
+		next, err := t.enqueue(ctx, j, queue)
 		if err != nil {
 			return err
 		}
@@ -115,6 +117,7 @@ func (a *attachment) Detach(ctx context.Context) {
 	a.detach.Do(func() {
 		a.end()
 		a.work.Wait()
+		a.s.attached.Delete(a.p.Worker)
 		a.leave(ctx)
 	})
 }
@@ -137,9 +140,7 @@ func (a *attachment) leave(ctx context.Context) {
 		_, err = t.exec(ctx, `DELETE FROM mcp_worker WHERE id = $1 AND until IS NULL`, a.p.Worker)
 		return err
 	})
-	if err != nil {
-		a.s.failed(ctx, "beat", err)
-	}
+	a.s.report(ctx, "leave", err)
 	if a.lock != nil && err == nil && !left {
 		a.lock.release()
 	}

@@ -14,6 +14,8 @@ var errAgain = errors.New("rivertasks: changed meanwhile")
 // Create implements [tasks.Store]. What decides a race of two calls is the primary
 // key of mcp_hold.
 func (s *Store) Create(ctx context.Context, now time.Time, r tasks.Record) (got tasks.Record, created bool, err error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	for {
 		// Most calls that join need no transaction.
 		holder, err := s.holder(ctx, s.db.read(), now, &r, "")

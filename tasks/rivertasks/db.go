@@ -2,6 +2,7 @@ package rivertasks
 
 import (
 	"context"
+	"time"
 )
 
 // A querier runs SQL whose parameters are $1, $2 and so on.
@@ -21,7 +22,7 @@ type resultRows interface {
 type tx interface {
 	querier
 	// enqueue makes River hand a run out once the transaction is committed.
-	enqueue(ctx context.Context, j job) (id int64, err error)
+	enqueue(ctx context.Context, j job, queue string) (id int64, err error)
 	// cancelJob takes a job out of the queue, and ends its context if it runs.
 	cancelJob(ctx context.Context, id int64) error
 	// changed tells the other processes of a change of a task.
@@ -65,6 +66,12 @@ type dialect struct {
 	forUpdate   string // locks the rows of mcp_task t
 	skipLocked  string // does so, and leaves out those that somebody else has locked
 	attemptedBy string // the last worker of river_job j
+}
+
+// within bounds one operation: a database that takes longer counts as one that is
+// away, and its caller must not wait as long as a lost connection does.
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, 10*time.Second)
 }
 
 // exists reports whether a query has a row.

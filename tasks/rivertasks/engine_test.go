@@ -137,3 +137,40 @@ func TestUnfinishedTasksAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestBusyToolKeepsNoOtherWaiting: a process takes no more runs of a tool than it
+// can run, so that others have room, here and elsewhere.
+func TestBusyToolKeepsNoOtherWaiting(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		policies := map[string]tasks.Policy{"busy": {Grace: tasks.Eager, Concurrency: 1}, "other": {Grace: tasks.Eager}}
+		release := make(chan struct{})
+		var count runs
+		add := func(_ *tasks.Manager, s *mcp.Server) {
+			tool(s, "busy", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				defer count.begin()()
+				<-release
+				return text("at last"), nil
+			})
+			tool(s, "other", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("at once"), nil })
+		}
+		opts := &rivertasks.Options{Workers: 4}
+		a := startReplica(t, dsn, opts, policies, add)
+		var ids []string
+		for n := range 10 {
+			ids = append(ids, a.start("busy", map[string]any{"n": n}))
+		}
+		a.await(ids[0], func(r tasks.Record) bool { return r.Worker != "" })
+		require.Equal(t, "at once", textOf(a.result(a.start("other", nil))))
+		in, err := a.store.Inspect(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 9, in.Waiting, "for whoever has room")
+
+		startReplica(t, dsn, opts, policies, add)
+		eventually(t, func() bool { return count.running() == 2 })
+		close(release)
+		for _, id := range ids {
+			require.Equal(t, "at last", textOf(a.result(id)))
+		}
+		require.Equal(t, 2, count.max)
+	})
+}

@@ -32,10 +32,10 @@ func (e WorkerLost) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("worker", e.Worker), slog.String("host", e.Host), slog.Bool("unlocked", e.Unlocked))
 }
 
-// OperationFailed is observed when something that goes on in the background did
-// not work. It is tried again.
+// OperationFailed is observed when something that goes on in the background does
+// not work. It is tried again, and only a failure after a success is observed.
 type OperationFailed struct {
-	Operation string // "watch", "beat", "lost", "work"
+	Operation string // "watch", "beat", "look", "reap", "work", "leave"
 	Err       error
 }
 

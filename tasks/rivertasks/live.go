@@ -24,12 +24,11 @@ func (a *attachment) live() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(a.life, a.s.opts.Lease)
-		if err := a.beat(ctx); err != nil {
-			a.report("beat", err)
-		}
-		if err := a.look(ctx); err != nil {
+		a.s.report(a.life, "beat", a.beat(ctx))
+		err := a.look(ctx)
+		a.s.report(a.life, "look", err)
+		if err != nil {
 			a.last = time.Time{}
-			a.report("lost", err)
 		}
 		cancel()
 		select {
@@ -37,18 +36,10 @@ func (a *attachment) live() {
 			slow := round%beatsPerLease == 0
 			a.work.Go(func() {
 				defer func() { <-reaping }()
-				if err := a.reap(a.life, slow); err != nil {
-					a.report("lost", err)
-				}
+				a.s.report(a.life, "reap", a.reap(a.life, slow))
 			})
 		default:
 		}
-	}
-}
-
-func (a *attachment) report(operation string, err error) {
-	if a.life.Err() == nil {
-		a.s.failed(a.life, operation, err)
 	}
 }
 

@@ -238,8 +238,8 @@ type pgTx struct {
 	db *pgDB
 }
 
-func (t pgTx) enqueue(ctx context.Context, j job) (int64, error) {
-	return t.db.jobs.insert(ctx, t.tx, j)
+func (t pgTx) enqueue(ctx context.Context, j job, queue string) (int64, error) {
+	return t.db.jobs.insert(ctx, t.tx, j, queue)
 }
 func (t pgTx) cancelJob(ctx context.Context, id int64) error {
 	return t.db.jobs.cancel(ctx, t.tx, id)

@@ -14,7 +14,12 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-const queueName = "mcp_tasks"
+// anyTool is River's queue for runs of tools whose policy is not known by name. Each
+// of the others has a queue of its own: a process takes from it what it has room
+// for, and a tool that is busy does not keep others waiting.
+const anyTool = "mcp_tasks"
+
+func queueOf(tool string) string { return fmt.Sprintf("mcp_task_%x", digest(tool)[:8]) }
 
 // A job is one run of a task. River has one kind of them: which tool it is, only
 // the record knows, so that no process discards a job because of its kind.
@@ -27,7 +32,7 @@ func (job) Kind() string { return "mcp_task" }
 
 // InsertOpts lets River try once: another try is another run, which only the
 // record's owner may begin.
-func (job) InsertOpts() river.InsertOpts { return river.InsertOpts{Queue: queueName, MaxAttempts: 1} }
+func (job) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: 1} }
 
 // queue is River, for a driver whose transactions are TTx.
 type queue[TTx any] struct{ inserter *river.Client[TTx] }
@@ -42,8 +47,8 @@ func newQueue[TTx any](driver riverdriver.Driver[TTx], logger *slog.Logger) (*qu
 	return &queue[TTx]{client}, nil
 }
 
-func (q *queue[TTx]) insert(ctx context.Context, t TTx, j job) (int64, error) {
-	res, err := q.inserter.InsertTx(ctx, t, j, nil)
+func (q *queue[TTx]) insert(ctx context.Context, t TTx, j job, queue string) (int64, error) {
+	res, err := q.inserter.InsertTx(ctx, t, j, &river.InsertOpts{Queue: queue})
 	if err != nil {
 		return 0, err
 	}
@@ -62,9 +67,23 @@ func (q *queue[TTx]) cancel(ctx context.Context, t TTx, id int64) error {
 type workConfig struct {
 	id      string
 	workers int
+	tools   map[string]int
 	logger  *slog.Logger
 	start   func(ctx context.Context, id string, run int64) error
-	again   func(ctx context.Context, j job, id int64) error
+	again   func(ctx context.Context, j job, id int64, queue string) error
+}
+
+// queues are those that the process takes runs from.
+func (c *workConfig) queues() map[string]river.QueueConfig {
+	queues := map[string]river.QueueConfig{anyTool: {MaxWorkers: c.workers}}
+	for tool, most := range c.tools {
+		n := c.workers
+		if most > 0 {
+			n = min(n, most)
+		}
+		queues[queueOf(tool)] = river.QueueConfig{MaxWorkers: n}
+	}
+	return queues
 }
 
 // A worker is a River client that works.
@@ -81,14 +100,16 @@ func (q *queue[TTx]) start(driver riverdriver.Driver[TTx], cfg workConfig) (work
 	if err := river.AddWorkerSafely(workers, &jobWorker{start: cfg.start, again: cfg.again}); err != nil {
 		return nil, err
 	}
+	queues := cfg.queues()
 	client, err := river.NewClient(driver, &river.Config{
 		ID:      cfg.id,
 		Logger:  cfg.logger,
 		Workers: workers,
-		Queues:  map[string]river.QueueConfig{queueName: {MaxWorkers: cfg.workers}},
+		Queues:  queues,
 
-		FetchCooldown:     time.Millisecond, // see newQueue
-		FetchPollInterval: 250 * time.Millisecond,
+		// See newQueue. Polls find what was not announced; each queue has its own.
+		FetchCooldown:     time.Millisecond,
+		FetchPollInterval: min(time.Second, time.Duration(len(queues))*125*time.Millisecond),
 
 		// The record says how long a run may take, and whether there is another. What
 		// is left to River's rescuer are the rows of jobs that we have cancelled and
@@ -111,7 +132,7 @@ func (q *queue[TTx]) start(driver riverdriver.Driver[TTx], cfg workConfig) (work
 type jobWorker struct {
 	river.WorkerDefaults[job]
 	start func(ctx context.Context, id string, run int64) error
-	again func(ctx context.Context, j job, id int64) error
+	again func(ctx context.Context, j job, id int64, queue string) error
 }
 
 // elsewhere is when a run is offered again that this process could not start. It
@@ -127,11 +148,11 @@ func (w *jobWorker) Work(ctx context.Context, j *river.Job[job]) error {
 	for err != nil {
 		select {
 		case <-time.After(elsewhere()):
-			err = w.again(ctx, j.Args, j.ID)
+			err = w.again(ctx, j.Args, j.ID, j.Queue)
 		case <-ctx.Done(): // the process stops; if it cannot say so, the others find out
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			_ = w.again(last, j.Args, j.ID)
+			_ = w.again(last, j.Args, j.ID, j.Queue)
 			return nil
 		}
 	}

@@ -12,6 +12,8 @@ func (s *Store) Epoch() string { return s.epoch }
 
 // Get implements [tasks.Store].
 func (s *Store) Get(ctx context.Context, id string) (tasks.Record, error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	r, err := readOne(ctx, s.db.read(), `SELECT `+columns+` FROM mcp_task t WHERE t.id = $1`, id)
 	if err != nil {
 		return tasks.Record{}, err
@@ -24,6 +26,8 @@ func (s *Store) Get(ctx context.Context, id string) (tasks.Record, error) {
 
 // Running implements [tasks.Store].
 func (s *Store) Running(ctx context.Context, owner string, limit int) ([]tasks.Record, error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	rows, err := readRows(ctx, s.db.read(), `SELECT `+columns+` FROM mcp_task t
 		WHERE t.owner = $1 AND t.disclosed AND t.status IN ('working', 'input_required') ORDER BY t.created_at, t.id LIMIT $2`, digest(owner), limit)
 	return records(rows), err
@@ -51,6 +55,8 @@ func (s *Store) Watch(ctx context.Context, id string, after int64) (tasks.Record
 // Beat implements [tasks.Store], for those who tell the time of their end
 // themselves. Whoever is attached needs no clock.
 func (s *Store) Beat(ctx context.Context, worker string, until time.Time) error {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	return s.db.write(ctx, func(ctx context.Context, t tx) error {
 		_, err := t.exec(ctx, `INSERT INTO mcp_worker (id, beat, until, dead, locked, host, pid) VALUES ($1, 1, $2, false, false, '', 0)
 			ON CONFLICT (id) DO UPDATE SET beat = mcp_worker.beat + 1, until = excluded.until, dead = false`, worker, until.UnixNano())
@@ -60,6 +66,8 @@ func (s *Store) Beat(ctx context.Context, worker string, until time.Time) error 
 
 // Lost implements [tasks.Store].
 func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]tasks.Record, error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	rows, err := readRows(ctx, s.db.read(), `SELECT `+columns+` FROM mcp_worker w JOIN mcp_task t ON t.worker = w.id
 		WHERE t.worker <> '' AND (w.dead OR w.until <= $1) LIMIT $2`, now.UnixNano(), limit)
 	return records(rows), err

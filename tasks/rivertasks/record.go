@@ -18,6 +18,7 @@ import (
 // repeat what the body says.
 type row struct {
 	tasks.Record
+	queue string // River's, for each run of it
 	jobID int64
 	body  []byte // as read
 }
@@ -218,7 +219,7 @@ func readParts(ctx context.Context, q querier, id, kind string) ([]byte, error) 
 	return whole.Bytes(), rows.Err()
 }
 
-const columns = `t.id, t.version, t.status, t.run, t.worker, t.job_id, t.disclosed, t.body, t.arguments, t.result`
+const columns = `t.id, t.version, t.status, t.run, t.worker, t.queue, t.job_id, t.disclosed, t.body, t.arguments, t.result`
 
 // readRows reads records by a query that selects columns from mcp_task t.
 func readRows(ctx context.Context, q querier, query string, args ...any) ([]*row, error) {
@@ -231,7 +232,7 @@ func readRows(ctx context.Context, q querier, query string, args ...any) ([]*row
 		r := &row{}
 		var status string
 		var arguments, result []byte
-		if err := found.Scan(&r.ID, &r.Version, &status, &r.Run, &r.Worker, &r.jobID, &r.Disclosed, &r.body, &arguments, &result); err != nil {
+		if err := found.Scan(&r.ID, &r.Version, &status, &r.Run, &r.Worker, &r.queue, &r.jobID, &r.Disclosed, &r.body, &arguments, &result); err != nil {
 			found.Close()
 			return nil, err
 		}

@@ -148,6 +148,12 @@ func (c *runs) begin() (end func()) {
 	}
 }
 
+func (c *runs) running() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
 // tool adds a raw tool.
 func tool(s *mcp.Server, name string, h mcp.ToolHandler) {
 	s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, h)

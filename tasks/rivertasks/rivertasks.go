@@ -32,8 +32,9 @@ const NoWorkers = -1
 
 // Options configures a [Store]. The zero value is ready to use.
 type Options struct {
-	// Workers bounds how many runs this process takes from the queue at the same
-	// time. If zero, 64. See also [NoWorkers].
+	// Workers bounds how many runs of one tool this process takes from the queue at
+	// the same time, together with the tool's own [tasks.Policy.Concurrency]. If zero,
+	// 64. See also [NoWorkers].
 	Workers int
 
 	// Lease is how long a process may show no sign of life before its runs are
@@ -70,6 +71,9 @@ type Store struct {
 	observer observe.Observer
 	epoch    string
 	watched  watched
+	named    sync.Map // tools that have a policy by name, in this process
+	attached sync.Map // workers of this process
+	failing  sync.Map // operations in the background that do not work now
 
 	life context.Context // ends with the store
 	end  context.CancelFunc
@@ -187,6 +191,14 @@ func openDatabase(ctx context.Context, dsn string, opts *Options, o observe.Obse
 	return nil, errors.New("rivertasks: the address of the database must be sqlite:PATH or postgres://...; it is neither")
 }
 
-func (s *Store) failed(ctx context.Context, operation string, err error) {
-	s.observer.Observe(ctx, OperationFailed{Operation: operation, Err: err})
+// report tells what came of an operation in the background, if it is new that it
+// fails.
+func (s *Store) report(ctx context.Context, operation string, err error) {
+	if err == nil {
+		s.failing.Delete(operation)
+		return
+	}
+	if _, known := s.failing.LoadOrStore(operation, true); !known && ctx.Err() == nil {
+		s.observer.Observe(ctx, OperationFailed{Operation: operation, Err: err})
+	}
 }

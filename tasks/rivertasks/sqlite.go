@@ -186,8 +186,8 @@ type sqliteTx struct {
 	jobs *queue[*sql.Tx]
 }
 
-func (t sqliteTx) enqueue(ctx context.Context, j job) (int64, error) {
-	return t.jobs.insert(ctx, t.tx, j)
+func (t sqliteTx) enqueue(ctx context.Context, j job, queue string) (int64, error) {
+	return t.jobs.insert(ctx, t.tx, j, queue)
 }
 func (t sqliteTx) cancelJob(ctx context.Context, id int64) error { return t.jobs.cancel(ctx, t.tx, id) }
 

@@ -21,6 +21,8 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (swept int,
 }
 
 func (s *Store) sweepBatch(ctx context.Context, now time.Time, limit int) (removed int, err error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	const expired = `FROM mcp_task t WHERE t.expires_at <= $1 AND NOT EXISTS (
 		SELECT 1 FROM mcp_worker w WHERE w.id = t.worker AND NOT w.dead AND (w.until IS NULL OR w.until > $1)) `
 	any, err := exists(ctx, s.db.read(), `SELECT 1 `+expired+`LIMIT 1`, now.UnixNano())

@@ -10,6 +10,8 @@ import (
 
 // Update implements [tasks.Store].
 func (s *Store) Update(ctx context.Context, now time.Time, r tasks.Record) (got tasks.Record, err error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	err = s.db.write(ctx, func(ctx context.Context, t tx) error {
 		old, err := readOne(ctx, t, `SELECT `+columns+` FROM mcp_task t WHERE t.id = $1 `+s.db.dialect().forUpdate, r.ID)
 		switch {
@@ -26,7 +28,7 @@ func (s *Store) Update(ctx context.Context, now time.Time, r tasks.Record) (got 
 		if len(r.Result) > s.opts.MaxResult && !bytes.Equal(r.Result, old.Result) {
 			return tasks.ErrFull
 		}
-		next := &row{Record: r, jobID: old.jobID, body: old.body}
+		next := &row{Record: r, queue: old.queue, jobID: old.jobID, body: old.body}
 		next.Version, next.UpdatedAt = r.Version+1, now
 		if err := s.requeue(ctx, t, old, next); err != nil {
 			return err
@@ -53,19 +55,20 @@ func (s *Store) Update(ctx context.Context, now time.Time, r tasks.Record) (got 
 func waits(r *tasks.Record) bool { return r.Status == tasks.Working && r.Worker == "" }
 
 // requeue brings the queue in line with a change: a run that waits has a job, and
-// one that is not to go on has none.
+// one that is not to go on has none. A process that stops its own run needs not be
+// told by River.
 func (s *Store) requeue(ctx context.Context, t tx, old, next *row) (err error) {
 	waited := waits(&old.Record)
 	moved := next.Run != old.Run
 	stopped := next.Status.Terminal() && (waited || next.Worker != "") && !old.Status.Terminal()
-	if old.jobID != 0 && (moved || stopped) {
+	if _, ours := s.attached.Load(old.Worker); old.jobID != 0 && (moved || stopped) && !ours {
 		if err := t.cancelJob(ctx, old.jobID); err != nil {
 			return err
 		}
 		next.jobID = 0
 	}
 	if waits(&next.Record) && (moved || !waited) {
-		next.jobID, err = t.enqueue(ctx, job{Task: next.ID, Run: next.Run})
+		next.jobID, err = t.enqueue(ctx, job{Task: next.ID, Run: next.Run}, next.queue)
 	}
 	return err
 }
@@ -87,8 +90,12 @@ func (s *Store) letGo(ctx context.Context, t tx, now time.Time, r *tasks.Record)
 
 // insert writes a new record.
 func (s *Store) insert(ctx context.Context, t tx, r *row) (err error) {
+	r.queue = anyTool
+	if _, ok := s.named.Load(r.Tool); ok {
+		r.queue = queueOf(r.Tool)
+	}
 	if waits(&r.Record) {
-		if r.jobID, err = t.enqueue(ctx, job{Task: r.ID, Run: r.Run}); err != nil {
+		if r.jobID, err = t.enqueue(ctx, job{Task: r.ID, Run: r.Run}, r.queue); err != nil {
 			return err
 		}
 	}
@@ -100,9 +107,9 @@ func (s *Store) insert(ctx context.Context, t tx, r *row) (err error) {
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(ctx, `INSERT INTO mcp_task (id, version, owner, tool, status, run, worker, job_id, disclosed, created_at, updated_at, expires_at, parked_until, body, arguments)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING`,
-		r.ID, r.Version, digest(r.Owner), plain(r.Tool), string(r.Status), r.Run, r.Worker, r.jobID, r.Disclosed,
+	n, err := t.exec(ctx, `INSERT INTO mcp_task (id, version, owner, tool, status, run, worker, queue, job_id, disclosed, created_at, updated_at, expires_at, parked_until, body, arguments)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
+		r.ID, r.Version, digest(r.Owner), plain(r.Tool), string(r.Status), r.Run, r.Worker, r.queue, r.jobID, r.Disclosed,
 		r.CreatedAt.UnixNano(), r.UpdatedAt.UnixNano(), nanos(r.ExpiresAt), nanos(r.ParkedUntil), body, arguments)
 	if err == nil && n == 0 {
 		err = tasks.ErrConflict
@@ -140,6 +147,8 @@ func (s *Store) writeResult(ctx context.Context, t tx, r *row) error {
 
 // Delete implements [tasks.Store].
 func (s *Store) Delete(ctx context.Context, id string, version int64) error {
+	ctx, cancel := within(ctx)
+	defer cancel()
 	err := s.db.write(ctx, func(ctx context.Context, t tx) error {
 		var have, jobID int64
 		found, err := scanOne(ctx, t, `SELECT t.version, t.job_id FROM mcp_task t WHERE t.id = $1 `+s.db.dialect().forUpdate, []any{id}, &have, &jobID)

@@ -86,9 +86,7 @@ func (s *Store) watch(ctx context.Context) {
 		for {
 			select {
 			case <-tick.C:
-				if err := s.look(ctx); err != nil && ctx.Err() == nil {
-					s.failed(ctx, "watch", err)
-				}
+				s.report(ctx, "watch", s.look(ctx))
 			case <-ctx.Done():
 				return
 			}

@@ -7,6 +7,7 @@ CREATE TABLE mcp_task (
   status       text NOT NULL,
   run          bigint NOT NULL,
   worker       text NOT NULL,              -- '' if nobody runs it
+  queue        text NOT NULL,              -- River's, for each run
   job_id       bigint NOT NULL,           -- of the run that waits or was handed out; 0 if none was
   disclosed    boolean NOT NULL,
   created_at   bigint NOT NULL,           -- times in ns since 1970
