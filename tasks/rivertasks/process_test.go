@@ -93,16 +93,17 @@ func TestStoreOfTwoProcesses(t *testing.T) {
 	}
 	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
-			taskstest.Run(t, func(t *testing.T) tasks.Store {
-				s := &remoteStore{dsn: dsn(t), clients: clients}
-				for range clients { // so that they do not migrate at once: that has its own test
-					s.Epoch()
+			s := &remoteStore{dsn: dsn(t), clients: clients}
+			for range clients { // so that they do not migrate at once: that has its own test
+				s.Epoch()
+			}
+			t.Cleanup(func() {
+				for range clients {
+					_, _ = s.do(context.Background(), StoreCall{Op: "close"})
 				}
-				t.Cleanup(func() {
-					for range clients {
-						_, _ = s.do(context.Background(), StoreCall{Op: "close"})
-					}
-				})
+			})
+			taskstest.Run(t, func(t *testing.T) tasks.Store {
+				empty(t, s.dsn)
 				return s
 			})
 		})

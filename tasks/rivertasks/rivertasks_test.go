@@ -46,6 +46,19 @@ func TestStoreOnSQLite(t *testing.T) {
 	taskstest.Run(t, func(t *testing.T) tasks.Store { return open(t, sqliteDSN(t)+"?synchronous=normal", nil) })
 }
 
+// A database takes long to make and to migrate, so the suite empties one.
 func TestStoreOnPostgres(t *testing.T) {
-	taskstest.Run(t, func(t *testing.T) tasks.Store { return open(t, pgserver.DSN(t), nil) })
+	dsn := pgserver.DSN(t)
+	s := open(t, dsn, nil)
+	taskstest.Run(t, func(t *testing.T) tasks.Store {
+		empty(t, dsn)
+		return s
+	})
+}
+
+func empty(t *testing.T, dsn string) {
+	t.Helper()
+	for _, table := range []string{"mcp_task", "mcp_part", "mcp_hold", "mcp_worker", "river_job"} {
+		execute(t, dsn, "DELETE FROM "+table)
+	}
 }
