@@ -48,6 +48,18 @@ func (r *recorder) take() []string {
 	return names
 }
 
+// takeAfter is take once a task has ended, which is observed after its result can
+// be had.
+func (r *recorder) takeAfter(t *testing.T, name string) []string {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return slices.Contains(r.names, name)
+	}, 10*time.Second, time.Millisecond, "%s is not observed", name)
+	return r.take()
+}
+
 type searchInput struct {
 	Query string `json:"query"`
 	Limit int    `json:"limit,omitempty"`

@@ -27,6 +27,7 @@ package limits
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -195,12 +196,14 @@ func Handler(l *Limiter, h mcp.ToolHandler) mcp.ToolHandler {
 }
 
 // HandlerFor bounds one typed tool handler by l. Where l's middleware is
-// installed too, the call is counted once.
+// installed too, the call is counted once. Unless Out is any, the SDK makes the
+// result of a refusal, and its _meta is missing.
 func HandlerFor[In, Out any](l *Limiter, h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	type output struct {
 		result *mcp.CallToolResult
 		out    Out
 	}
+	untyped := reflect.TypeFor[Out]() == reflect.TypeFor[any]()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		if l.holds(ctx) {
 			return h(ctx, req, in)
@@ -209,6 +212,10 @@ func HandlerFor[In, Out any](l *Limiter, h mcp.ToolHandlerFor[In, Out]) mcp.Tool
 			result, out, err := h(ctx, req, in)
 			return output{result, out}, err
 		})
+		if failure, ok := err.(*errors.Failure); ok && untyped {
+			var none Out
+			return failure.Result(req), none, nil
+		}
 		return o.result, o.out, err
 	}
 }
