@@ -78,21 +78,28 @@ func (e *entry) pass(r *run, policy Policy) (err error) {
 	return err
 }
 
+// enter calls the handler, which may bring its own policy, and returns where its
+// outcome comes.
+func (r *run) enter() <-chan outcome {
+	r.entry = &entry{policy: make(chan Policy), verdict: make(chan error, 1)}
+	first := make(chan outcome, 1)
+	go func() {
+		out := outcome{err: errInternal("The handler ended without an answer.")} // runtime.Goexit
+		defer func() { first <- out }()
+		out = r.invoke(r.req)
+	}()
+	return first
+}
+
 // callUnknown serves a call on a server where some handlers bring their own
 // policy. Whether this is one of them shows only when it is reached, so the call
 // runs in a goroutine from the start.
 func (m *Manager) callUnknown(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	r := m.newRun(ctx, next, req)
-	r.entry = &entry{policy: make(chan Policy), verdict: make(chan error, 1)}
 	unlink := context.AfterFunc(ctx, func() { r.cancel(context.Cause(ctx)) })
 	defer unlink()
 
-	first := make(chan outcome, 1)
-	go func() {
-		out := outcome{err: errInternal("The handler ended without an answer.")} // runtime.Goexit
-		defer func() { first <- out }()
-		out = r.invoke(req)
-	}()
+	first := r.enter()
 	select {
 	case out := <-first: // no policy: as if we were not here
 		r.cancel(nil)

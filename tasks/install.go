@@ -78,27 +78,13 @@ func (m *Manager) checkNames(server *mcp.Server) error {
 		return next
 	})
 	ours := m.opts.ToolNames.all()
-	params := &mcp.ListToolsParams{}
-	for range maxPages {
-		res, err := list(ctx, wire.MethodListTools, &mcp.ListToolsRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}})
-		page, ok := res.(*mcp.ListToolsResult)
-		if err != nil || !ok {
-			return nil
+	for tool := range toolsOf(ctx, list, ss) {
+		if slices.Contains(ours, tool.Name) {
+			return fmt.Errorf("tasks: the server has a tool %q already; choose another name in Options.ToolNames", tool.Name)
 		}
-		for _, tool := range page.Tools {
-			if slices.Contains(ours, tool.Name) {
-				return fmt.Errorf("tasks: the server has a tool %q already; choose another name in Options.ToolNames", tool.Name)
-			}
-		}
-		if page.NextCursor == "" {
-			break
-		}
-		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
 	}
 	return nil
 }
-
-const maxPages = 1000 // of a list of tools
 
 // managed are the servers that live and have a manager. The SDK has no place on
 // a server for that, and of two managers the second would answer for the handles

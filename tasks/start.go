@@ -133,7 +133,6 @@ func (m *Manager) runAgain(rr *rerunner, rec Record) *run {
 		r.enqueue(policy)
 		go r.body()
 	} else {
-		r.entry = &entry{policy: make(chan Policy), verdict: make(chan error, 1)}
 		go r.conclude(r.meet)
 	}
 	return r
@@ -152,12 +151,7 @@ func (r *run) enqueue(policy Policy) {
 
 // meet runs a handler that may bring its own policy, see [Handler].
 func (r *run) meet() outcome {
-	first := make(chan outcome, 1)
-	go func() {
-		out := outcome{err: errInternal("The handler ended without an answer.")} // runtime.Goexit
-		defer func() { first <- out }()
-		out = r.invoke(r.req)
-	}()
+	first := r.enter()
 	select {
 	case out := <-first:
 		return r.rounds(out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"iter"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -170,23 +171,36 @@ func (rr *rerunner) has(ctx context.Context, tool string) bool {
 		return false
 	}
 	defer giveBack()
-	params := &mcp.ListToolsParams{}
-	for range maxPages {
-		res, err := rr.next(ctx, wire.MethodListTools, &mcp.ListToolsRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}})
-		page, ok := res.(*mcp.ListToolsResult)
-		if err != nil || !ok {
-			return false
-		}
-		for _, t := range page.Tools {
-			rr.known.Store(t.Name, nil)
-		}
-		if page.NextCursor == "" {
-			break
-		}
-		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
+	for t := range toolsOf(ctx, rr.next, ss) {
+		rr.known.Store(t.Name, nil)
 	}
 	_, ok := rr.known.Load(tool)
 	return ok
+}
+
+const maxPages = 1000 // of a list of tools
+
+// toolsOf asks a server for its tools. Where it does not answer, there are no more.
+func toolsOf(ctx context.Context, next mcp.MethodHandler, ss *mcp.ServerSession) iter.Seq[*mcp.Tool] {
+	return func(yield func(*mcp.Tool) bool) {
+		params := &mcp.ListToolsParams{}
+		for range maxPages {
+			res, err := next(ctx, wire.MethodListTools, &mcp.ListToolsRequest{Session: ss, Params: params, Extra: &mcp.RequestExtra{}})
+			page, ok := res.(*mcp.ListToolsResult)
+			if err != nil || !ok {
+				return
+			}
+			for _, t := range page.Tools {
+				if !yield(t) {
+					return
+				}
+			}
+			if page.NextCursor == "" {
+				return
+			}
+			params = &mcp.ListToolsParams{Cursor: page.NextCursor}
+		}
+	}
 }
 
 // request makes the request of a recorded call.
