@@ -67,6 +67,8 @@ type RunOptions struct {
 	// Observer receives the events of what has no observer in its own options. If
 	// nil, slog.Default.
 	Observer observe.Observer
+
+	headerTimeout time.Duration // so that tests need not wait for the usual one
 }
 
 // BindFlags adds the flag -http to flags, which sets Addr. Its default is what
@@ -103,6 +105,7 @@ func Run(ctx context.Context, server *mcp.Server, opts *RunOptions) error {
 	setDefault(&o.StopWindow, DefaultStopWindow)
 	setDefault(&o.Path, DefaultPath)
 	setDefault(&o.HealthPath, DefaultHealthPath)
+	setDefault(&o.headerTimeout, headerTimeout)
 	if o.Guard != nil && o.Stdio != nil {
 		return errors.New("steady: RunOptions has both Stdio and Guard; a guard has its options already")
 	}
@@ -166,7 +169,7 @@ func (o *RunOptions) runHTTP(ctx context.Context, server *mcp.Server) error {
 	}
 	web := &http.Server{
 		Handler:           mux,
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: o.headerTimeout,
 		MaxHeaderBytes:    headerBytes,
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
