@@ -85,6 +85,7 @@ var mistakes = []struct {
 	{name: "breaks-on-lists", want: "params-code", also: "arg-absent"},
 	{name: "sleeps", want: "slow-call", flags: "-timeout 2s"},
 	{name: "panics-on-a-record", want: "crash"},
+	{name: "dies-later", want: "crash", also: "concurrency-broken hostile-arguments"},
 	{name: "large", want: "result-size", also: "limit-huge cursor-bogus"},
 	{name: "bad-utf8", want: "result-encoding"},
 

@@ -28,6 +28,7 @@ type exam struct {
 	lost     error // why the server could not be started again
 	over     bool  // all probes have run; what was heard meanwhile is filed
 	launches int
+	last     *tool // that was called last
 	strays   []session.Stray
 	faults   []session.Fault
 	stolen   []string // who else has the protocol's pipes, as found by watch
@@ -166,7 +167,7 @@ func (e *exam) session() *session.Session {
 	if e.main != nil {
 		select {
 		case <-e.main.Gone():
-			e.retire()
+			e.diedBetweenCalls()
 		default:
 			return e.main
 		}
@@ -254,10 +255,16 @@ func received(r *session.Reply) string {
 	}
 }
 
-// file adds a finding, or counts it if there is one for the same subject.
+// file adds a finding, or counts it if there is one for the same subject. The
+// gravest one is shown.
 func (e *exam) file(f report.Finding) {
 	if i, ok := e.byKey[f.Key()]; ok {
-		e.findings[i].Times = max(e.findings[i].Times, 1) + 1
+		f.Times = max(e.findings[i].Times, 1) + 1
+		if !report.Graver(f.Severity, e.findings[i].Severity) {
+			e.findings[i].Times = f.Times
+			return
+		}
+		e.findings[i] = f
 		return
 	}
 	e.byKey[f.Key()] = len(e.findings)
@@ -315,10 +322,11 @@ func (e *exam) call(t *tool, args any) *verdict {
 		object = strings.HasPrefix(string(raw), "{")
 	}
 	t.calls++
+	e.last = t
 	return e.judge(t, s.Call("tools/call", params, slowFactor*e.opts.Timeout), object)
 }
 
-// died files that the server ended, and starts a new one.
+// died files that the server of the main session has ended.
 func (e *exam) died(subject string, r *session.Reply) {
 	words := ""
 	if p, ok := e.main.Conn().(*launch.Process); ok {
@@ -326,6 +334,17 @@ func (e *exam) died(subject string, r *session.Reply) {
 	}
 	e.retire()
 	e.found("crash", subject, r, "the server ended%s", words)
+}
+
+// diedBetweenCalls files that the server has ended while nobody was waiting for
+// an answer.
+func (e *exam) diedBetweenCalls() {
+	subject := "between calls"
+	if e.last != nil {
+		subject = e.last.name
+		e.last.crashes++
+	}
+	e.died(subject, nil)
 }
 
 func ended(r *session.Reply) bool { return errors.Is(r.Err, session.ErrEnded) }

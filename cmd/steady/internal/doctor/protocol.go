@@ -102,8 +102,9 @@ func (e *exam) checkProtocol() {
 		if faults := s.Faults(); len(faults) > before {
 			e.found("notification-answered", "", &session.Reply{Raw: []byte(faults[before].Text)}, "%s", faults[before].Kind)
 		}
-	} else if s = e.session(); s != nil {
+	} else {
 		e.found("notification-answered", "", nil, "the session ends at an unknown notification")
+		e.retire()
 	}
 }
 

@@ -94,6 +94,11 @@ const (
 
 var severities = []registry.Severity{registry.Error, registry.Warning, registry.Info}
 
+// Graver reports whether a is worse than b.
+func Graver(a, b registry.Severity) bool {
+	return slices.Index(severities, a) < slices.Index(severities, b)
+}
+
 // Sort puts the worst findings first, those of one probe together.
 func (r *Report) Sort() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
