@@ -76,11 +76,11 @@ func (m *Manager) start(ctx context.Context, id string, number int64) error {
 		return err
 	}
 	r := m.runAgain(rr, rec)
-	stop := context.AfterFunc(ctx, func() { m.stopRun(r) })
-	defer stop()
 	select {
 	case <-r.ended:
 	case <-r.waiting:
+	case <-ctx.Done(): // a handler that ignores it is ours to wait for, and not the store's
+		m.background(func() { m.stopRun(r) })
 	}
 	return nil
 }

@@ -73,7 +73,9 @@ func (a *attachment) runJobs() {
 			<-a.draining
 			_ = w.Stop(a.life)
 			if a.life.Err() != nil { // some have not returned
-				_ = w.StopAndCancel(context.Background())
+				last, cancel := context.WithTimeout(context.Background(), 5*time.Second) // for a database that is away
+				_ = w.StopAndCancel(last)
+				cancel()
 			}
 			return
 		}

@@ -2,6 +2,7 @@ package rivertasks_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -172,5 +173,32 @@ func TestBusyToolKeepsNoOtherWaiting(t *testing.T) {
 			require.Equal(t, "at last", textOf(a.result(id)))
 		}
 		require.Equal(t, 2, count.max)
+	})
+}
+
+// TestHandlerThatDoesNotStop: it is abandoned, as with any other store, and found by
+// the others once its process is gone.
+func TestHandlerThatDoesNotStop(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		forever := make(chan struct{})
+		t.Cleanup(func() { close(forever) })
+		stubborn := func(_ *tasks.Manager, s *mcp.Server) {
+			tool(s, "export", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				<-forever
+				return text("too late"), nil
+			})
+		}
+		a := startReplica(t, dsn, nil, eager, stubborn)
+		id := a.start("export", nil)
+		a.await(id, func(r tasks.Record) bool { return r.Worker != "" })
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		err := a.m.Close(ctx)
+		abandoned, ok := errors.AsType[*tasks.AbandonedError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, []string{id}, abandoned.Tasks)
+		rec := a.record(id)
+		require.Equal(t, tasks.Failed, rec.Status)
+		require.NotEmpty(t, rec.Worker, "it may still be at work: nothing starts beside it")
 	})
 }
