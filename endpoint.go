@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/steadymcp/steady/errors"
 	"github.com/steadymcp/steady/internal/perserver"
 	"github.com/steadymcp/steady/internal/wire"
 	"github.com/steadymcp/steady/observe"
@@ -105,7 +106,7 @@ type Endpoint struct {
 // Clients that listen to tasks are pushed the news of a server's tasks if it was
 // wrapped ([Wrap]).
 //
-// It fails if an origin is none.
+// It fails if an origin is none, or a bound is negative.
 func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint, error) {
 	e := &Endpoint{
 		get:      get,
@@ -116,6 +117,9 @@ func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint,
 	e.streams, e.endStreams = context.WithCancel(context.Background())
 	if opts != nil {
 		e.opts = *opts
+	}
+	if o := &e.opts; o.MaxBody < 0 || o.BodyTimeout < 0 || o.WriteTimeout < 0 || o.SessionTimeout < 0 || o.MaxSessions < 0 {
+		return nil, errors.New("steady: a bound of HTTPOptions is negative; it has to be positive, or zero for its default")
 	}
 	setDefault(&e.opts.MaxBody, DefaultMaxBody)
 	setDefault(&e.opts.BodyTimeout, DefaultBodyTimeout)
@@ -139,8 +143,10 @@ func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint,
 		h = e.opts.Middleware(h)
 	}
 	var err error
-	e.outer, err = allowOrigins(e.opts.AllowOrigins, h)
-	return e, err
+	if e.outer, err = allowOrigins(e.opts.AllowOrigins, h); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // ServeHTTP implements [http.Handler]. The path does not matter.

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -271,6 +270,7 @@ func TestRunRefuses(t *testing.T) {
 		{&steady.RunOptions{Addr: taken.Addr().String()}, "address already in use"},
 		{&steady.RunOptions{Addr: "8080"}, "localhost:8080"},
 		{&steady.RunOptions{Addr: "localhost:0", HTTP: &steady.HTTPOptions{AllowOrigins: []string{"example.com"}}}, `"example.com"`},
+		{&steady.RunOptions{Addr: "localhost:0", HTTP: &steady.HTTPOptions{MaxBody: -1}}, "negative"},
 		{&steady.RunOptions{Addr: "localhost:0", Path: "no slash"}, "no slash"},
 		{&steady.RunOptions{Addr: "localhost:0", Path: "/x", HealthPath: "/x"}, "/x"},
 	} {
@@ -294,5 +294,4 @@ func TestBindFlags(t *testing.T) {
 	require.Equal(t, ":3", parse(&steady.RunOptions{}))
 	require.Equal(t, ":2", parse(&steady.RunOptions{Addr: ":2"}))
 	require.Empty(t, parse(&steady.RunOptions{}, "-http="), "back to stdio")
-	var _ http.Handler = (*steady.Endpoint)(nil)
 }
