@@ -36,7 +36,7 @@ var mistakes = []struct {
 	{name: "dies-of-blanks", want: "line-blank"},
 	{name: "dies-of-depth", want: "line-deep"},
 	{name: "small-buffer", want: "line-long", also: "crash hostile-arguments"},
-	{name: "drops-pieces", want: "line-partial"},
+	{name: "drops-pieces", want: "line-partial", flags: "-timeout 4s"},
 
 	{name: "drops-at-eof", want: "eof-replies"},
 	{name: "stays", want: "eof-exit"},
@@ -152,7 +152,7 @@ func TestPlantedMistakes(t *testing.T) {
 	require.Greater(t, len(mistakes), 40)
 	fixture := build(t, "internal/fixture")
 	// Most of a run is waiting, so more of them go on than there are processors.
-	slots := make(chan struct{}, 4)
+	slots := make(chan struct{}, 6)
 	reports := make([]chan *report.Report, len(mistakes))
 	for i, m := range mistakes {
 		reports[i] = make(chan *report.Report, 1)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/session"
@@ -66,12 +67,11 @@ func (e *exam) atOnce(t *tool, usual time.Duration) (took time.Duration, all boo
 		t.calls++
 		calls[i] = s.Go("tools/call", map[string]any{"name": t.name, "arguments": t.args})
 	}
-	// Running one after the other is no mistake.
-	within := min(2*parallel*usual+e.opts.Timeout, maxParallelWait)
+	replies := e.waitForAll(calls, e.opts.Timeout+usual)
+	took = time.Since(began)
 	lost, succeeded := 0, 0
 	var silent session.Reply
-	for _, c := range calls {
-		r := c.Wait(within)
+	for _, r := range replies {
 		switch {
 		case ended(&r):
 			e.died(t.name+", called in parallel", &r)
@@ -88,5 +88,32 @@ func (e *exam) atOnce(t *tool, usual time.Duration) (took time.Duration, all boo
 	if lost > 0 {
 		e.found("concurrency-broken", t.name, &silent, "%d of %d calls at once are not answered", lost, parallel)
 	}
-	return time.Since(began), succeeded == parallel
+	return took, succeeded == parallel
+}
+
+// waitForAll waits for the answers for as long as they keep coming: running one
+// after the other is no mistake.
+func (e *exam) waitForAll(calls []*session.Call, pause time.Duration) (replies []session.Reply) {
+	deadline := session.After(pause)
+	for {
+		var open []*session.Call
+		for _, c := range calls {
+			if r := c.Wait(0); errors.Is(r.Err, session.ErrTimeout) {
+				open = append(open, c)
+			} else {
+				replies = append(replies, r)
+				deadline = session.After(pause)
+			}
+		}
+		calls = open
+		if len(calls) == 0 {
+			return replies
+		}
+		if !deadline.Sleep(e.ctx) {
+			for _, c := range calls {
+				replies = append(replies, c.Wait(0))
+			}
+			return replies
+		}
+	}
 }

@@ -47,12 +47,10 @@ var timeProbes = []Probe{
 }
 
 const (
-	slowEnough = 120 * time.Millisecond // of a call that can be cancelled in its middle
-	settleIn   = 3 * time.Second        // how long work in the background is waited for
-	parallel   = 48
-	tries      = 3 // of what depends on time
-	// maxParallelWait is how long calls at once may take together.
-	maxParallelWait = time.Minute
+	slowEnough      = 120 * time.Millisecond // of a call that can be cancelled in its middle
+	settleIn        = 3 * time.Second        // how long work in the background is waited for
+	parallel        = 48
+	tries           = 3                     // of what depends on time
 	slowForParallel = 40 * time.Millisecond // of a call, to see how many run at once
 )
 

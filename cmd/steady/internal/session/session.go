@@ -220,8 +220,9 @@ func (c *Call) fail(err error) { c.s.resolve(c.id, Reply{Err: err}) }
 // ID returns the request's id, as JSON.
 func (c *Call) ID() string { return c.id }
 
-// Wait waits for the answer until timeout after the request was sent. An answer
-// that comes later is no fault.
+// Wait waits for the answer until timeout after the request was sent; zero looks
+// without waiting. It may be called again after ErrTimeout, and an answer that
+// comes when nobody waits any more is no fault.
 func (c *Call) Wait(timeout time.Duration) Reply {
 	timer := time.NewTimer(max(timeout-time.Since(c.sent), 0))
 	defer timer.Stop()
