@@ -180,17 +180,18 @@ func TestBusyToolKeepsNoOtherWaiting(t *testing.T) {
 // the others once its process is gone.
 func TestHandlerThatDoesNotStop(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
-		forever := make(chan struct{})
+		forever, entered := make(chan struct{}), make(chan struct{})
 		t.Cleanup(func() { close(forever) })
 		stubborn := func(_ *tasks.Manager, s *mcp.Server) {
 			tool(s, "export", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				close(entered)
 				<-forever
 				return text("too late"), nil
 			})
 		}
 		a := startReplica(t, dsn, nil, eager, stubborn)
 		id := a.start("export", nil)
-		a.await(id, func(r tasks.Record) bool { return r.Worker != "" })
+		<-entered // what is claimed only is given back
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		err := a.m.Close(ctx)
