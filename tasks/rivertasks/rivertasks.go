@@ -9,7 +9,12 @@
 //
 // It keeps its records in one file, for all processes of one machine, or in
 // PostgreSQL, for many machines: that is the only difference between the two.
-// [River] hands the runs out.
+// [River] hands the runs out; it is licensed under the MPL 2.0.
+//
+// All processes of a database should have the same tools, with the same policies.
+// One that is given a run of a tool that it does not have passes it on. A tool that
+// has its policy by name in one process needs it by name in all: by that its runs
+// are handed out.
 //
 // [River]: https://riverqueue.com
 package rivertasks
