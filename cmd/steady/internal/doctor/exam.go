@@ -31,6 +31,7 @@ type exam struct {
 	last     *tool // that was called last
 	strays   []session.Stray
 	faults   []session.Fault
+	blind    bool     // the server's children cannot be seen
 	stolen   []string // who else has the protocol's pipes, as found by watch
 
 	server  session.Server
@@ -159,6 +160,7 @@ func (e *exam) adopt(s *session.Session) {
 	e.main = s
 	s.SetPhase(e.phase)
 	e.watch = startWatch(s)
+	e.blind = e.watch.blind
 }
 
 // session returns the main session, and a new one if that has ended. It returns
