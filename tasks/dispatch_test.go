@@ -28,6 +28,10 @@ type dispatcher struct {
 	members map[*member]bool
 	// mute makes the next operations do their work and fail all the same.
 	mute atomic.Int32
+	// claimed, if not nil, is called with the next task that is claimed, and with what
+	// ends the context of whoever claims it; the claim is not heard.
+	claimed func(rec tasks.Record, giveUp func())
+	giveUp  func()
 }
 
 type member struct {
@@ -103,6 +107,11 @@ func (d *dispatcher) Update(ctx context.Context, now time.Time, r tasks.Record) 
 	if err == nil {
 		d.dispatch(old, got)
 	}
+	if f := d.claimed; f != nil && err == nil && got.Worker != "" {
+		d.claimed = nil
+		f(got, d.giveUp)
+		return tasks.Record{}, context.Canceled
+	}
 	if e := d.muted(); e != nil && err == nil {
 		return tasks.Record{}, e
 	}
@@ -126,7 +135,10 @@ func (d *dispatcher) offer(id string, run int64) {
 		d.mu.Unlock()
 		started := false
 		for _, m := range members {
-			started = started || m.p.Start(m.life, id, run) == nil
+			var ctx context.Context
+			ctx, d.giveUp = context.WithCancel(m.life)
+			started = started || m.p.Start(ctx, id, run) == nil
+			d.giveUp()
 			m.wg.Done()
 		}
 		if started {
@@ -227,6 +239,41 @@ func TestStoreThatCannotSayThatItDid(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A task that is cancelled while it is being claimed holds nothing, although its
+// claim was written down.
+func TestClaimThatWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob()
+		close(j.release)
+		d := newDispatcher()
+		d.claimed = func(rec tasks.Record, giveUp func()) {
+			rec.Status, rec.ExpiresAt = tasks.Cancelled, time.Now().Add(rec.TTL)
+			_, err := d.MemoryStore.Update(context.Background(), time.Now(), rec)
+			require.NoError(t, err)
+			giveUp()
+		}
+		policies := map[string]tasks.Policy{"export": {Grace: tasks.Eager}}
+		dispatched(t, d, tasks.Options{Policies: policies}, func(_ *tasks.Manager, s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "export"}, j.tool)
+		}, 1, func(t *testing.T, _ []*tasks.Manager, cs []*mcp.ClientSession) {
+			cancelled, err := call(t.Context(), cs[0], "export", nil)
+			require.NoError(t, err)
+			id := taskID(t, cancelled)
+			time.Sleep(time.Minute)
+			res, err := call(t.Context(), cs[0], "task_result", args{"task_id": id})
+			require.NoError(t, err)
+			require.True(t, res.IsError, "it was cancelled")
+			require.Zero(t, j.runs.Load())
+			again, err := call(t.Context(), cs[0], "export", nil)
+			require.NoError(t, err)
+			require.False(t, again.IsError, mcptest.Text(again))
+			require.NotEqual(t, id, taskID(t, again))
+			time.Sleep(time.Second)
+			require.EqualValues(t, 1, j.runs.Load())
+		})
+	})
 }
 
 // A call that was refused because the store did not answer holds nothing.

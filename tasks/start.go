@@ -73,6 +73,9 @@ func (m *Manager) start(ctx context.Context, id string, number int64) error {
 		return nil
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			m.background(func() { m.unclaim(id, number) })
+		}
 		return err
 	}
 	r := m.runAgain(rr, rec)
@@ -83,6 +86,19 @@ func (m *Manager) start(ctx context.Context, id string, number int64) error {
 		m.background(func() { m.stopRun(r) })
 	}
 	return nil
+}
+
+// unclaim gives a run back that this process does not start. Its claim was given up,
+// because the task was cancelled for example, and may have been written down all
+// the same: then nobody else would ever touch the task.
+func (m *Manager) unclaim(id string, number int64) {
+	if !sleep(m.life, time.Second) { // the store may be about to write it
+		return
+	}
+	rec, err := m.watch(m.life, id, 0)
+	if err == nil && rec.Worker == m.worker && rec.Run == number && m.local(id) == nil {
+		m.giveBack(&run{m: m, id: id, number: number})
+	}
 }
 
 // waits reports whether run number of rec is to be started.
