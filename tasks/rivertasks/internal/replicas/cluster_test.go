@@ -62,6 +62,11 @@ func newCluster(t testing.TB, dsn string) *cluster {
 		require.NoError(t, err)
 		t.Cleanup(c.ledger.close)
 		require.NoError(t, c.ledger.create())
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(c.ledger.held())
+			}
+		})
 	}
 	t.Cleanup(func() {
 		for _, r := range c.alive() {

@@ -98,3 +98,36 @@ func (l *ledger) all(ctx context.Context) ([]effect, error) {
 	}
 	return out, rows.Err()
 }
+
+// held is what the database knows of tasks that have not ended or that somebody
+// still holds, and of the processes.
+func (l *ledger) held() string {
+	var b strings.Builder
+	for _, query := range []string{
+		`SELECT t.id, t.tool, t.status, t.run, t.worker, t.updated_at, t.job_id, coalesce(cast(j.state AS text), '-') FROM mcp_task t LEFT JOIN river_job j ON j.id = t.job_id
+			WHERE t.worker <> '' OR t.status IN ('working', 'input_required') LIMIT 50`,
+		`SELECT id, pid, beat, dead, locked FROM mcp_worker`,
+	} {
+		rows, err := l.db.Query(query)
+		if err != nil {
+			return err.Error()
+		}
+		columns, _ := rows.Columns()
+		fmt.Fprintln(&b, columns)
+		for rows.Next() {
+			values := make([]any, len(columns))
+			for i := range values {
+				values[i] = new(any)
+			}
+			if err := rows.Scan(values...); err != nil {
+				return err.Error()
+			}
+			for _, v := range values {
+				fmt.Fprint(&b, *v.(*any), " ")
+			}
+			fmt.Fprintln(&b)
+		}
+		rows.Close()
+	}
+	return b.String()
+}

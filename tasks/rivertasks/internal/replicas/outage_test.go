@@ -131,3 +131,50 @@ func outage(t *testing.T, c *cluster, away time.Duration, readable bool, goAway 
 	}
 	require.Empty(t, c.overlaps())
 }
+
+// One replica is cut off from the database and the other is not: it is taken for
+// dead while it works on, and both work at the same time. What it does where the
+// tasks are kept is fenced off by the number of its run, and it stops as soon as it
+// hears of it.
+func TestReplicaCutOff(t *testing.T) {
+	t.Parallel()
+	dsn := pgserver.DSN(t)
+	p := newProxy(t, dsn)
+	c := newCluster(t, dsn)
+	a := c.start(launch{change: func(s *settings) { s.DSN, s.Effects = p.dsn(), dsn }})
+	u := caller{user: "ada"}
+	const started, takes = "started", 6000
+	// The first ends while it is cut off and after it was replaced, the second not.
+	short := u.create(c, a, "record", object{"job": "short", "millis": takes, "status": started})
+	endless := u.create(c, a, "record", object{"job": "endless", "millis": 10 * takes, "status": started})
+	once := u.create(c, a, "once", object{"job": "once", "millis": takes, "status": started})
+	for _, task := range []string{short, endless, once} {
+		require.Eventually(t, func() bool { return u.get(c, a, task).Result["statusMessage"] == started }, 10*time.Second, 10*time.Millisecond)
+	}
+	b := c.start(launch{})
+	p.cut()
+	cut := time.Now()
+	require.Contains(t, u.await(c, b, once, "failed").Result["statusMessage"], "Whether the work was done is not known")
+	t.Logf("noticed %v after", time.Since(cut).Round(time.Millisecond))
+	done := u.await(c, b, short, "completed").Result
+	require.EqualValues(t, 2, done["result"].(object)["structuredContent"].(object)["run"])
+	p.restore()
+
+	// It is told to stop, and lives on.
+	u.ask(c, b, "tasks/cancel", object{"taskId": endless})
+	require.Eventually(t, func() bool {
+		x, err := u.send(t.Context(), a, "tasks/get", object{"taskId": short})
+		return err == nil && x.Error == nil && x.Result["status"] == "completed"
+	}, 10*time.Second, 20*time.Millisecond)
+	again := u.create(c, a, "record", object{"job": "again"})
+	u.await(c, a, again, "completed")
+	require.Less(t, c.stop(a), 5*time.Second, "a handler goes on")
+	require.Equal(t, "failed", u.get(c, b, once).Result["status"])
+	found, err := c.ledger.all(t.Context())
+	require.NoError(t, err)
+	effects := map[string]int{}
+	for _, e := range found {
+		effects[e.task]++
+	}
+	require.Equal(t, map[string]int{short: 1, once: 1, again: 1}, effects)
+}

@@ -110,7 +110,7 @@ func (s *settings) serve() error {
 		fmt.Fprintln(os.Stderr, "replica:", err)
 		err = nil
 	}
-	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	end, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	return errors.Join(err, closeStore(end), h.Shutdown(end))
 }

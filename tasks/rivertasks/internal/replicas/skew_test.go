@@ -21,7 +21,7 @@ func TestClockSkew(t *testing.T) {
 		t.Skip("it compiles the standard library with another clock, which takes minutes: set STEADY_LONG=1")
 	}
 	program := skewedProgram(t)
-	s := storm{calls: 400, lasts: 15 * time.Second, settle: 30 * time.Second, replicas: 4, launch: func(number int) launch {
+	s := storm{calls: 400, lasts: 15 * time.Second, settle: time.Minute, replicas: 4, launch: func(number int) launch {
 		minutes := []int{0, 5, -3, 30}[number]
 		return launch{program: program, env: []string{fmt.Sprintf("%s=%d", skewVariable, minutes*60)}}
 	}}
