@@ -26,8 +26,9 @@ type dispatcher struct {
 
 	mu      sync.Mutex
 	members map[*member]bool
-	// mute makes the next operations do their work and fail all the same.
-	mute atomic.Int32
+	// muteCreate and muteUpdate make the next such operations do their work and fail
+	// all the same.
+	muteCreate, muteUpdate atomic.Int32
 	// claimed, if not nil, is called with the next task that is claimed, and with what
 	// ends the context of whoever claims it; the claim is not heard.
 	claimed func(rec tasks.Record, giveUp func())
@@ -80,8 +81,8 @@ func (d *dispatcher) lost(rec tasks.Record) {
 
 var errMute = errors.New("connection lost")
 
-func (d *dispatcher) muted() error {
-	if d.mute.Add(-1) >= 0 {
+func muted(left *atomic.Int32) error {
+	if left.Add(-1) >= 0 {
 		return errMute
 	}
 	return nil
@@ -92,7 +93,7 @@ func (d *dispatcher) Create(ctx context.Context, now time.Time, r tasks.Record) 
 	if created {
 		d.dispatch(tasks.Record{}, got)
 	}
-	if e := d.muted(); e != nil && err == nil {
+	if e := muted(&d.muteCreate); e != nil && err == nil {
 		return tasks.Record{}, false, e
 	}
 	return got, created, err
@@ -112,7 +113,7 @@ func (d *dispatcher) Update(ctx context.Context, now time.Time, r tasks.Record) 
 		f(got, d.giveUp)
 		return tasks.Record{}, context.Canceled
 	}
-	if e := d.muted(); e != nil && err == nil {
+	if e := muted(&d.muteUpdate); e != nil && err == nil {
 		return tasks.Record{}, e
 	}
 	return got, err
@@ -211,7 +212,8 @@ func TestStoreThatCannotSayThatItDid(t *testing.T) {
 					mcp.AddTool(s, &mcp.Tool{Name: "export"}, j.tool)
 				}, 1, func(t *testing.T, _ []*tasks.Manager, cs []*mcp.ClientSession) {
 					if after == 0 {
-						d.mute.Store(2) // the creation's is heard: see the next test
+						d.muteCreate.Store(1) // so that nobody waits for the claim
+						d.muteUpdate.Store(1)
 						res, err := call(t.Context(), cs[0], "export", nil)
 						require.NoError(t, err)
 						require.True(t, res.IsError)
@@ -224,7 +226,7 @@ func TestStoreThatCannotSayThatItDid(t *testing.T) {
 						t.Fatal("it was claimed and never ran")
 					}
 					if after == 1 {
-						d.mute.Store(1)
+						d.muteUpdate.Store(1)
 					}
 					close(j.release)
 					time.Sleep(time.Second)
@@ -285,7 +287,7 @@ func TestCallThatWasCreatedUnheard(t *testing.T) {
 		dispatched(t, d, tasks.Options{Policies: map[string]tasks.Policy{"export": {}}}, func(_ *tasks.Manager, s *mcp.Server) {
 			mcp.AddTool(s, &mcp.Tool{Name: "export"}, j.tool)
 		}, 1, func(t *testing.T, _ []*tasks.Manager, cs []*mcp.ClientSession) {
-			d.mute.Store(1)
+			d.muteCreate.Store(1)
 			res, err := call(t.Context(), cs[0], "export", nil)
 			require.NoError(t, err)
 			require.True(t, res.IsError)
