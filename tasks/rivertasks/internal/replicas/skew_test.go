@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/tasks/rivertasks/internal/pgserver"
 )
 
-// The clocks of the replicas are minutes apart, and from the database's.
+// The clocks of the replicas are minutes apart, and from the database's. Processes
+// that share a file are on one machine, and so have one clock.
 func TestClockSkew(t *testing.T) {
 	if !long {
 		t.Skip("it compiles the standard library with another clock, which takes minutes: set STEADY_LONG=1")
@@ -25,7 +28,7 @@ func TestClockSkew(t *testing.T) {
 		minutes := []int{0, 5, -3, 30}[number]
 		return launch{program: program, env: []string{fmt.Sprintf("%s=%d", skewVariable, minutes*60)}}
 	}}
-	onEach(t, func(t *testing.T, dsn string) { s.rage(t, newCluster(t, dsn)) })
+	s.rage(t, newCluster(t, pgserver.DSN(t)))
 }
 
 const skewVariable = "STEADY_TEST_SKEW"
