@@ -79,7 +79,7 @@ func (m *Manager) serve(ctx context.Context, r *run, policy Policy, start func()
 			return m.refuse(ctx, r, "store full", errors.RateLimited("too many calls of %s are kept", want.Tool).RetryAfter(time.Minute))
 		case err != nil:
 			m.observer.Observe(ctx, OperationFailed{Operation: "create", Task: want.ID, Err: err})
-			m.doubt(want.ID)
+			m.doubt(want)
 			return m.refuse(ctx, r, "store failed", errors.Unavailable("%s cannot be called now", want.Tool).
 				Because("the server cannot make sure that it runs only once").RetryAfter(storeAway).Cause(err))
 		case created:

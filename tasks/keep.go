@@ -83,15 +83,18 @@ func (m *Manager) reap(ctx context.Context) {
 	}
 }
 
+// A doubt is a task that may exist without our knowing, and its worker if it does.
+type doubt struct{ id, worker string }
+
 // doubt remembers a task whose creation failed: the store may have done it all the
 // same and been unable to say so. Nothing runs then, although the record says that
 // this process does.
-func (m *Manager) doubt(id string) {
+func (m *Manager) doubt(want Record) {
 	const most = 4096
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.doubts) < most {
-		m.doubts = append(m.doubts, id)
+		m.doubts = append(m.doubts, doubt{want.ID, want.Worker})
 	}
 }
 
@@ -102,9 +105,9 @@ func (m *Manager) settleDoubts(ctx context.Context) {
 	m.doubts = nil
 	m.mu.Unlock()
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The call was not started: the task store did not answer."}}
-	for i, id := range doubts {
-		_, err := m.change(ctx, id, func(rec *Record, now time.Time) error {
-			if rec.Status != Working || rec.Worker != "" && rec.Worker != m.worker || rec.Run != 1 {
+	for i, d := range doubts {
+		_, err := m.change(ctx, d.id, func(rec *Record, now time.Time) error {
+			if rec.Status != Working || rec.Worker != d.worker || rec.Run != 1 {
 				return errEnded // somebody has taken it up
 			}
 			rec.Worker = ""
@@ -112,9 +115,9 @@ func (m *Manager) settleDoubts(ctx context.Context) {
 			return nil
 		})
 		if err != nil && !stderrors.Is(err, ErrNotFound) && !stderrors.Is(err, errEnded) {
-			for _, id := range doubts[i:] {
-				m.doubt(id)
-			}
+			m.mu.Lock()
+			m.doubts = append(m.doubts, doubts[i:]...)
+			m.mu.Unlock()
 			return
 		}
 	}

@@ -82,8 +82,15 @@ func (m *Manager) start(ctx context.Context, id string, number int64) error {
 	select {
 	case <-r.ended:
 	case <-r.waiting:
-	case <-ctx.Done(): // a handler that ignores it is ours to wait for, and not the store's
+	case <-ctx.Done():
 		m.background(func() { m.stopRun(r) })
+		if m.isClosed() { // a handler that ignores it is ours to wait for, and not the store's
+			return nil
+		}
+		select {
+		case <-r.ended:
+		case <-m.life.Done():
+		}
 	}
 	return nil
 }

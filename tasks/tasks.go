@@ -101,7 +101,7 @@ type Manager struct {
 	closed   bool
 	runs     map[string]*run // running in this process, by task
 	slots    map[string]*slots
-	doubts   []string       // tasks that may have been created without our knowing
+	doubts   []doubt        // tasks that may have been created without our knowing
 	idle     chan struct{}  // closed when closed and runs is empty
 	stopped  bool           // no more background work
 	others   sync.WaitGroup // background work

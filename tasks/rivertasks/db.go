@@ -36,6 +36,10 @@ type database interface {
 	read() querier
 	// write runs f in a transaction, again if the database says that this helps.
 	write(ctx context.Context, f func(context.Context, tx) error) error
+	// readVital and writeVital are the same for what shows that a process lives:
+	// however busy the process is, it does not wait for its turn.
+	readVital() querier
+	writeVital(ctx context.Context, f func(context.Context, tx) error) error
 	// migrate brings the schema up to date.
 	migrate(ctx context.Context) error
 	// check returns an error if the schema is not one that this program can use.

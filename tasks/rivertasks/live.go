@@ -51,7 +51,7 @@ func (a *attachment) beat(ctx context.Context) error {
 	if a.lock == nil {
 		a.lock = a.s.db.hold(ctx, a.p.Worker)
 	}
-	return a.s.db.write(ctx, func(ctx context.Context, t tx) error {
+	return a.s.db.writeVital(ctx, func(ctx context.Context, t tx) error {
 		_, err := t.exec(ctx, `INSERT INTO mcp_worker (id, beat, until, dead, locked, host, pid) VALUES ($1, 1, NULL, false, $2, $3, $4)
 			ON CONFLICT (id) DO UPDATE SET beat = mcp_worker.beat + 1, until = NULL, dead = false, locked = excluded.locked`,
 			a.p.Worker, a.lock != nil, a.host, os.Getpid())
@@ -74,7 +74,7 @@ func (a *attachment) look(ctx context.Context) error {
 		beat     int64
 		locked   bool
 	}
-	q := a.s.db.read()
+	q := a.s.db.readVital()
 	// A worker without a row, whose row was removed, has the beat -1.
 	rows, err := q.query(ctx, `SELECT id, host, beat, locked FROM mcp_worker WHERE until IS NULL AND NOT dead
 		UNION ALL SELECT DISTINCT t.worker, '', -1, false FROM mcp_task t
@@ -143,7 +143,7 @@ func (a *attachment) look(ctx context.Context) error {
 // bury notes that a worker is dead, unless it has beaten since.
 func (a *attachment) bury(ctx context.Context, id, host string, beat int64, unlocked bool) error {
 	var found bool
-	err := a.s.db.write(ctx, func(ctx context.Context, t tx) error {
+	err := a.s.db.writeVital(ctx, func(ctx context.Context, t tx) error {
 		query, args := `UPDATE mcp_worker SET dead = true WHERE id = $1 AND beat = $2 AND NOT dead`, []any{id, beat}
 		if beat < 0 {
 			query, args = `INSERT INTO mcp_worker (id, beat, until, dead, locked, host, pid) VALUES ($1, 0, NULL, true, false, '', 0) ON CONFLICT DO NOTHING`, []any{id}

@@ -20,7 +20,8 @@ import (
 // pgDB is a PostgreSQL database.
 type pgDB struct {
 	pool    *pgxpool.Pool
-	channel string // of NOTIFY
+	vital   *pgxpool.Pool // for what must not wait, see readVital
+	channel string        // of NOTIFY
 	logger  *slog.Logger
 	jobs    *queue[pgx.Tx]
 }
@@ -50,9 +51,15 @@ func openPostgres(ctx context.Context, dsn, schema string, logger *slog.Logger) 
 	if d.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, err
 	}
+	vital := cfg.Copy()
+	vital.MaxConns = 2
+	if d.vital, err = pgxpool.NewWithConfig(ctx, vital); err != nil {
+		d.pool.Close()
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
-			d.pool.Close()
+			d.close()
 		}
 	}()
 	var current *string
@@ -70,7 +77,10 @@ func openPostgres(ctx context.Context, dsn, schema string, logger *slog.Logger) 
 	return d, err
 }
 
-func (d *pgDB) close() { d.pool.Close() }
+func (d *pgDB) close() {
+	d.vital.Close()
+	d.pool.Close()
+}
 
 func (d *pgDB) dialect() *dialect {
 	return &dialect{
@@ -80,13 +90,22 @@ func (d *pgDB) dialect() *dialect {
 	}
 }
 
-func (d *pgDB) read() querier { return pgQuerier{d.pool} }
+func (d *pgDB) read() querier      { return pgQuerier{d.pool} }
+func (d *pgDB) readVital() querier { return pgQuerier{d.vital} }
 
 // write tries again when PostgreSQL has ended a transaction because of another
 // one.
 func (d *pgDB) write(ctx context.Context, f func(context.Context, tx) error) error {
+	return d.writeOn(ctx, d.pool, f)
+}
+
+func (d *pgDB) writeVital(ctx context.Context, f func(context.Context, tx) error) error {
+	return d.writeOn(ctx, d.vital, f)
+}
+
+func (d *pgDB) writeOn(ctx context.Context, pool *pgxpool.Pool, f func(context.Context, tx) error) error {
 	for {
-		err := d.writeOnce(ctx, f)
+		err := d.writeOnce(ctx, pool, f)
 		pgErr, ok := errors.AsType[*pgconn.PgError](err)
 		if !ok || pgErr.Code != "40001" && pgErr.Code != "40P01" || ctx.Err() != nil {
 			return err
@@ -94,8 +113,8 @@ func (d *pgDB) write(ctx context.Context, f func(context.Context, tx) error) err
 	}
 }
 
-func (d *pgDB) writeOnce(ctx context.Context, f func(context.Context, tx) error) error {
-	t, err := d.pool.Begin(ctx)
+func (d *pgDB) writeOnce(ctx context.Context, pool *pgxpool.Pool, f func(context.Context, tx) error) error {
+	t, err := pool.Begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,7 +150,7 @@ func (d *pgDB) migrate(ctx context.Context) error {
 	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return err
 	}
-	return d.writeOnce(ctx, func(ctx context.Context, t tx) error { return migrateTx(ctx, t, "postgres") })
+	return d.writeOnce(ctx, d.pool, func(ctx context.Context, t tx) error { return migrateTx(ctx, t, "postgres") })
 }
 
 func (d *pgDB) check(ctx context.Context) error { return checkSchema(ctx, d.read(), "postgres") }
@@ -210,7 +229,7 @@ func (l *pgLock) held() bool { return !l.gone.Load() }
 func (l *pgLock) release()   { l.end() }
 
 func (d *pgDB) holders(ctx context.Context, workers []string) (map[string]bool, error) {
-	numbers, err := scanColumn[int64](ctx, d.read(), `SELECT objid::bigint FROM pg_locks l
+	numbers, err := scanColumn[int64](ctx, d.readVital(), `SELECT objid::bigint FROM pg_locks l
 		WHERE locktype = 'advisory' AND classid::bigint = $1 AND objsubid = 2 AND granted
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, int64(lockWorker))
 	if err != nil {

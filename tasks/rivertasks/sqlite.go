@@ -103,6 +103,12 @@ func (d *sqliteDB) write(ctx context.Context, f func(context.Context, tx) error)
 	return t.Commit()
 }
 
+// What writes takes turns here, in order, and each turn is short.
+func (d *sqliteDB) readVital() querier { return d.read() }
+func (d *sqliteDB) writeVital(ctx context.Context, f func(context.Context, tx) error) error {
+	return d.write(ctx, f)
+}
+
 // migrate needs no other lock than that of its transaction.
 func (d *sqliteDB) migrate(ctx context.Context) error {
 	t, err := d.writer.BeginTx(ctx, nil)
