@@ -256,8 +256,9 @@ func TestZombie(t *testing.T) {
 		c := newCluster(t, dsn)
 		a := c.start(launch{})
 		u := caller{user: "ada"}
-		task := u.create(c, a, "record", object{"job": "j", "millis": 1500})
-		once := u.create(c, a, "once", object{"job": "o", "millis": 1500})
+		// The first runs last until somebody ends them.
+		task := u.create(c, a, "record", object{"job": "j", "first": 300_000})
+		once := u.create(c, a, "once", object{"job": "o", "first": 300_000})
 		u.await(c, a, once, "working")
 		require.Eventually(t, func() bool { found, _ := c.ledger.all(t.Context()); return len(found) == 1 }, 10*time.Second, 10*time.Millisecond)
 		a.signal(syscall.SIGSTOP)

@@ -126,6 +126,7 @@ var policies = map[string]tasks.Policy{
 type jobInput struct {
 	Job    string `json:"job"`
 	Millis int    `json:"millis,omitempty"` // how long it takes
+	First  int    `json:"first,omitempty"`  // how many milliseconds its first run takes instead
 	Status string `json:"status,omitempty"` // what it says meanwhile
 	Note   string `json:"note,omitempty"`   // differs between calls that are the same
 	Key    string `json:"idempotency_key,omitempty"`
@@ -163,8 +164,12 @@ func (in *jobInput) work(ctx context.Context) error {
 	if in.Status != "" {
 		tasks.SetStatus(ctx, "%s", in.Status)
 	}
+	millis := in.Millis
+	if _, run, _ := tasks.RunOf(ctx); run == 1 && in.First > 0 {
+		millis = in.First
+	}
 	select {
-	case <-time.After(time.Duration(in.Millis) * time.Millisecond):
+	case <-time.After(time.Duration(millis) * time.Millisecond):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
