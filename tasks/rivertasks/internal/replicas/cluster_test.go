@@ -65,6 +65,7 @@ func newCluster(t testing.TB, dsn string) *cluster {
 		t.Cleanup(func() {
 			if t.Failed() {
 				t.Log(c.ledger.held())
+				t.Log(c.losses())
 			}
 		})
 	}
@@ -233,9 +234,33 @@ func (c *cluster) checkOutput(r *replica) {
 	}
 }
 
-// overlaps are the jobs that two processes worked on at the same time.
-func (c *cluster) overlaps() []string {
-	found, err := filepath.Glob(filepath.Join(c.settings.Locks, "OVERLAP-*"))
+// overlaps say which jobs two processes worked on at the same time.
+func (c *cluster) overlaps() (found []string) {
+	files, err := filepath.Glob(filepath.Join(c.settings.Locks, "OVERLAP-*"))
 	require.NoError(c.t, err)
+	for _, file := range files {
+		note, err := os.ReadFile(file)
+		require.NoError(c.t, err)
+		found = append(found, string(note))
+	}
 	return found
+}
+
+// losses are the lines of the replicas' logs that say who was taken for dead, and
+// what was given to others.
+func (c *cluster) losses() string {
+	const most = 200 // lines
+	var found []string
+	logs, _ := filepath.Glob(filepath.Join(c.settings.Locks, "LOG-*"))
+	for _, log := range logs {
+		text, _ := os.ReadFile(log)
+		for line := range strings.Lines(string(text)) {
+			for _, word := range []string{"worker_lost", "tasks.lost", "handed_over", "abandoned", "operation_failed"} {
+				if strings.Contains(line, word) && len(found) < most {
+					found = append(found, filepath.Base(log)+" "+line)
+				}
+			}
+		}
+	}
+	return strings.Join(found, "")
 }

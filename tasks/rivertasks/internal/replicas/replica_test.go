@@ -142,22 +142,34 @@ type worker struct {
 
 // alone runs f while no other process works on the same job, and writes down if
 // one does. The lock is the kernel's, so it ends with a process that is killed.
-func (w *worker) alone(in jobInput, f func() error) error {
+func (w *worker) alone(ctx context.Context, in jobInput, f func() error) error {
 	lock, err := os.OpenFile(filepath.Join(w.locks, in.Job), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
+	task, run, _ := tasks.RunOf(ctx)
+	who := fmt.Sprintf("%s run %d in %d", task, run, os.Getpid())
 	switch err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
 	case nil:
+		if err := errors.Join(lock.Truncate(0), writeAt(lock, who)); err != nil {
+			return err
+		}
 	case syscall.EWOULDBLOCK:
-		if err := os.WriteFile(filepath.Join(w.locks, fmt.Sprintf("OVERLAP-%s-%d", in.Job, os.Getpid())), nil, 0o644); err != nil {
+		other, _ := os.ReadFile(lock.Name())
+		note := fmt.Sprintf("%v: %s, while it is held by %s; the context: %v\n", time.Now(), who, other, ctx.Err())
+		if err := os.WriteFile(filepath.Join(w.locks, fmt.Sprintf("OVERLAP-%s-%d", in.Job, os.Getpid())), []byte(note), 0o644); err != nil {
 			return err
 		}
 	default:
 		return err
 	}
 	return f()
+}
+
+func writeAt(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
 }
 
 func (in *jobInput) work(ctx context.Context) error {
@@ -189,7 +201,7 @@ func (w *worker) record(ctx context.Context, _ *mcp.CallToolRequest, in jobInput
 	if !ok {
 		return nil, jobOutput{}, errors.New("not a task")
 	}
-	err := w.alone(in, func() error {
+	err := w.alone(ctx, in, func() error {
 		if err := in.work(ctx); err != nil {
 			return err
 		}
@@ -205,7 +217,7 @@ func (w *worker) once(ctx context.Context, _ *mcp.CallToolRequest, in jobInput) 
 	if !ok {
 		return nil, jobOutput{}, errors.New("not a task")
 	}
-	err := w.alone(in, func() error {
+	err := w.alone(ctx, in, func() error {
 		if err := w.ledger.plain(ctx, id, run, in.Job); err != nil {
 			return err
 		}
