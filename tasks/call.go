@@ -178,21 +178,26 @@ func (m *Manager) lead(ctx context.Context, r *run, rec Record, start func()) (m
 }
 
 // discard removes the record of a call that was not started. If somebody has
-// been given its handle in between, it fails instead.
+// been given its handle in between, it fails instead; if another process has taken
+// it up, it goes on there.
 func (m *Manager) discard(ctx context.Context, rec Record) {
-	if m.withdraw(context.WithoutCancel(ctx), rec.ID) {
+	created := rec
+	if rec.Worker != "" && m.withdraw(context.WithoutCancel(ctx), rec.ID) {
 		return
 	}
-	if rec.Disclosed && m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
+	if (rec.Disclosed || rec.Worker == "") && m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
 		return // it would have been, to this very call
 	}
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The call was not started: the server is busy."}}
 	_, err := m.persist(m.life, rec.ID, func(rec *Record, now time.Time) error {
+		if rec.Status.Terminal() || rec.Worker != created.Worker || rec.Run != created.Run {
+			return errEnded
+		}
 		rec.Worker = ""
 		e.apply(rec, now)
 		return nil
 	})
-	if err != nil {
+	if err != nil && !stderrors.Is(err, errEnded) && !stderrors.Is(err, ErrNotFound) {
 		m.observer.Observe(ctx, OperationFailed{Operation: "discard", Task: rec.ID, Err: err})
 	}
 }

@@ -32,6 +32,7 @@ type dispatcher struct {
 	// claimed, if not nil, is called with the next task that is claimed, and with what
 	// ends the context of whoever claims it; the claim is not heard.
 	claimed func(rec tasks.Record, giveUp func())
+	created func() // if not nil, called once after the next creation, before it is heard
 	giveUp  func()
 }
 
@@ -92,6 +93,10 @@ func (d *dispatcher) Create(ctx context.Context, now time.Time, r tasks.Record) 
 	got, created, err := d.MemoryStore.Create(ctx, now, r)
 	if created {
 		d.dispatch(tasks.Record{}, got)
+		if f := d.created; f != nil {
+			d.created = nil
+			f()
+		}
 	}
 	if e := muted(&d.muteCreate); e != nil && err == nil {
 		return tasks.Record{}, false, e
@@ -274,6 +279,36 @@ func TestClaimThatWasGivenUp(t *testing.T) {
 			require.NotEqual(t, id, taskID(t, again))
 			time.Sleep(time.Second)
 			require.EqualValues(t, 1, j.runs.Load())
+		})
+	})
+}
+
+// A process that stops between the creation of a task and its answer does not end
+// what another one has taken up.
+func TestStopWhileATaskIsCreated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob()
+		d := newDispatcher()
+		policies := map[string]tasks.Policy{"export": {Grace: tasks.Eager}}
+		dispatched(t, d, tasks.Options{Policies: policies}, func(_ *tasks.Manager, s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "export"}, j.tool)
+		}, 2, func(t *testing.T, ms []*tasks.Manager, cs []*mcp.ClientSession) {
+			d.created = func() {
+				require.NoError(t, ms[0].Close(context.Background()))
+				<-j.started // by the other
+			}
+			res, err := call(t.Context(), cs[0], "export", nil)
+			require.NoError(t, err)
+			require.True(t, res.IsError)
+			again, err := call(t.Context(), cs[1], "export", nil)
+			require.NoError(t, err)
+			id := taskID(t, again)
+			time.Sleep(time.Second)
+			require.EqualValues(t, 1, j.runs.Load(), "the retry joins what runs")
+			close(j.release)
+			res, err = call(t.Context(), cs[1], "task_result", args{"task_id": id})
+			require.NoError(t, err)
+			require.Equal(t, `{"rows":42}`, mcptest.Text(res))
 		})
 	})
 }
