@@ -1,6 +1,7 @@
 // Papers is a personal knowledge base as a server of the Model Context
-// Protocol: 240 notes on papers, six tools, on stdio. It shows what package
-// discovery does for a server whose tools models call by names of their own.
+// Protocol: 240 notes on papers, six tools, on stdio or HTTP. It shows what
+// package discovery does for a server whose tools models call by names of their
+// own.
 package main
 
 import (
@@ -20,14 +21,16 @@ import (
 func main() {
 	bare := flag.Bool("bare", false, "leave steady out: the SDK alone, for comparison")
 	exact := flag.Bool("without-discovery", false, "leave out discovery only, for comparison")
+	var opts steady.RunOptions
+	opts.BindFlags(flag.CommandLine)
 	flag.Parse()
-	if err := run(context.Background(), *bare, *exact); err != nil {
+	if err := run(context.Background(), *bare, *exact, &opts); err != nil {
 		fmt.Fprintln(os.Stderr, "papers:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, bare, exact bool) error {
+func run(ctx context.Context, bare, exact bool, opts *steady.RunOptions) error {
 	server, err := newServer(bare, exact)
 	if err != nil {
 		return err
@@ -35,7 +38,7 @@ func run(ctx context.Context, bare, exact bool) error {
 	if bare {
 		return server.Run(ctx, &mcp.StdioTransport{})
 	}
-	return steady.Run(ctx, server, nil)
+	return steady.Run(ctx, server, opts)
 }
 
 func newServer(bare, exact bool) (*mcp.Server, error) {

@@ -23,12 +23,15 @@ type example struct {
 	name  string
 	token string // that it asks for over HTTP
 	only  string // the one transport that it is served over, "" if both
+	diff  string // what is applied to the folder "before" first, "" if nothing
 	path  string // of the built program
 }
 
 var (
 	orders     = &example{name: "orders"}
-	papers     = &example{name: "papers", only: stdio}
+	quickstart = &example{name: "quickstart"}
+	adopted    = &example{name: "adopt", only: stdio, diff: "steady.diff"}
+	papers     = &example{name: "papers"}
 	marketdata = &example{name: "marketdata", token: "token-demo"}
 	everything = &example{name: "everything-conformance", only: http}
 )
@@ -41,7 +44,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		for _, e := range []*example{orders, papers, marketdata, everything} {
+		for _, e := range []*example{orders, papers, marketdata, quickstart, adopted, everything} {
 			if err := e.build(dir); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
@@ -57,10 +60,33 @@ func (e *example) build(dir string) error {
 	if runtime.GOOS == "windows" {
 		e.path += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-o", e.path, ".")
-	cmd.Dir = filepath.Join(root, "examples", e.name)
+	folder, err := filepath.Abs(filepath.Join(root, "examples", e.name))
+	if err != nil {
+		return err
+	}
+	source := "."
+	if e.diff != "" {
+		// The source is elsewhere, and what it imports is found from the folder.
+		source = filepath.Join(dir, "main.go")
+		plain, err := os.ReadFile(filepath.Join(folder, "before", "main.go"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(source, plain, 0o600); err != nil {
+			return err
+		}
+		if err := runIn(dir, "git", "apply", filepath.Join(folder, e.diff)); err != nil {
+			return err
+		}
+	}
+	return runIn(folder, "go", "build", "-o", e.path, source)
+}
+
+func runIn(dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", e.name, err, out)
+		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
 	}
 	return nil
 }
