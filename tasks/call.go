@@ -182,10 +182,11 @@ func (m *Manager) lead(ctx context.Context, r *run, rec Record, start func()) (m
 // it up, it goes on there.
 func (m *Manager) discard(ctx context.Context, rec Record) {
 	created := rec
-	if rec.Worker != "" && m.withdraw(context.WithoutCancel(ctx), rec.ID) {
+	offered := m.dispatch != nil && rec.Worker == "" // to all processes
+	if !offered && m.withdraw(context.WithoutCancel(ctx), rec.ID) {
 		return
 	}
-	if (rec.Disclosed || rec.Worker == "") && m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
+	if (offered || rec.Disclosed) && m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
 		return // it would have been, to this very call
 	}
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The call was not started: the server is busy."}}
