@@ -102,6 +102,12 @@ func (s *settings) serve() error {
 	fmt.Println(listener.Addr())
 
 	<-ctx.Done()
+	// In the order of what uses what: calls, tasks, store.
+	draining, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if h.Shutdown(draining) != nil {
+		_ = h.Close()
+	}
 	closing, cancel := context.WithTimeout(context.Background(), cmp.Or(s.Patience, 200*time.Millisecond))
 	defer cancel()
 	err = m.Close(closing)
@@ -112,7 +118,7 @@ func (s *settings) serve() error {
 	}
 	end, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	return errors.Join(err, closeStore(end), h.Shutdown(end))
+	return errors.Join(err, closeStore(end))
 }
 
 // policies make a job one call, whatever its note and key.
