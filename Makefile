@@ -95,7 +95,11 @@ bench-million: ## what a million finished tasks do to creating and looking at on
 	cd tasks/rivertasks && STEADY_LONG=1 go test -run '^$$' -bench Million -benchtime 300x -timeout 30m ./internal/replicas
 
 .PHONY: bench
-bench: ## benchmarks; the ratios are what counts
+bench: ## what each package and the whole stack cost, as ratios to the bare SDK, into docs/benchmarks.md
+	go run ./internal/bench -write
+
+.PHONY: bench-all
+bench-all: ## every Go benchmark; the ratios are what counts
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem ./...)
 
 .PHONY: eval-search

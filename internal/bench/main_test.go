@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The page has the rows that the program writes, and no others.
+func TestPage(t *testing.T) {
+	table, err := measure(t.Context(), 8, 4)
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(text), begin)
+	require.True(t, ok)
+	section, _, ok = strings.Cut(section, end)
+	require.True(t, ok)
+	require.Equal(t, labels(table), labels(section))
+}
+
+// labels returns the first cell of each row.
+func labels(table string) []string {
+	var cells []string
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "|") {
+			cell, _, _ := strings.Cut(line[1:], "|")
+			cells = append(cells, strings.TrimSpace(cell))
+		}
+	}
+	return cells
+}
+
+func TestReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(path, []byte("a\n"+begin+"old\n"+end+"z\n"), 0o644))
+	require.NoError(t, replace(path, "new\n"))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "a\n"+begin+"\nnew\n\n"+end+"z\n", string(text))
+
+	require.NoError(t, os.WriteFile(path, []byte("no marks"), 0o644))
+	require.ErrorContains(t, replace(path, "new"), "has no place for the table")
+}
