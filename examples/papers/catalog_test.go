@@ -14,7 +14,7 @@ import (
 // of a form that all of them take.
 func TestCatalog(t *testing.T) {
 	build := func() *mcp.Server {
-		server, err := newServer(false, false)
+		server, err := newServer(config{})
 		require.NoError(t, err)
 		return server
 	}

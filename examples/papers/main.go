@@ -19,29 +19,34 @@ import (
 )
 
 func main() {
-	bare := flag.Bool("bare", false, "leave steady out: the SDK alone, for comparison")
-	exact := flag.Bool("without-discovery", false, "leave out discovery only, for comparison")
+	var c config
+	flag.BoolVar(&c.bare, "bare", false, "leave steady out: the SDK alone, on stdio, for comparison")
+	flag.BoolVar(&c.exact, "without-discovery", false, "leave out discovery only, for comparison")
+	flag.BoolVar(&c.guessDeletes, "guess-deletes", false, "let a guessed name run delete_note, for comparison")
 	var opts steady.RunOptions
 	opts.BindFlags(flag.CommandLine)
 	flag.Parse()
-	if err := run(context.Background(), *bare, *exact, &opts); err != nil {
+	if err := run(context.Background(), c, &opts); err != nil {
 		fmt.Fprintln(os.Stderr, "papers:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, bare, exact bool, opts *steady.RunOptions) error {
-	server, err := newServer(bare, exact)
+// A config is what is left out or let through, for comparison.
+type config struct{ bare, exact, guessDeletes bool }
+
+func run(ctx context.Context, c config, opts *steady.RunOptions) error {
+	server, err := newServer(c)
 	if err != nil {
 		return err
 	}
-	if bare {
+	if c.bare {
 		return server.Run(ctx, &mcp.StdioTransport{})
 	}
 	return steady.Run(ctx, server, opts)
 }
 
-func newServer(bare, exact bool) (*mcp.Server, error) {
+func newServer(c config) (*mcp.Server, error) {
 	library, err := openLibrary()
 	if err != nil {
 		return nil, err
@@ -49,7 +54,7 @@ func newServer(bare, exact bool) (*mcp.Server, error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "papers", Version: "v1.0.0"}, &mcp.ServerOptions{
 		Instructions: "A personal knowledge base of papers. Find papers with search_papers, read one with get_paper, keep thoughts with add_note.",
 	})
-	if bare {
+	if c.bare {
 		library.register(server, nil)
 		return server, nil
 	}
@@ -59,14 +64,18 @@ func newServer(bare, exact bool) (*mcp.Server, error) {
 	if err := tools.Err(); err != nil {
 		return nil, err
 	}
+	names := &discovery.Options{
+		Aliases:  tools, // the registry knows the other names
+		Synonyms: [][]string{{"paper", "article", "publication", "manuscript"}},
+	}
+	if c.guessDeletes {
+		names.RouteTools = []string{"delete_note"}
+	}
 	middleware := []mcp.Middleware{ // the outermost first
 		errors.Shape(nil),
-		discovery.New(&discovery.Options{
-			Aliases:  tools, // the registry knows the other names
-			Synonyms: [][]string{{"paper", "article", "publication", "manuscript"}},
-		}).Middleware(),
+		discovery.New(names).Middleware(),
 	}
-	if exact {
+	if c.exact {
 		middleware = middleware[:1]
 	}
 	server.AddReceivingMiddleware(middleware...)

@@ -163,7 +163,11 @@ func size(t *tour, s *scene) error {
 	}); err != nil {
 		return err
 	}
-	return t.run(s, "task", t.orders, t.flags(), func(server *server, r *run) error {
+	args := t.flags()
+	if t.takesAway(taskTools) {
+		args = append(args, "-catalog", "endpoints")
+	}
+	return t.run(s, "task", t.orders, args, func(server *server, r *run) error {
 		list, names, err := t.tools(server)
 		if err != nil {
 			return err

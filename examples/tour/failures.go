@@ -50,7 +50,11 @@ func refusal(t *tour, s *scene) error {
 	}); err != nil {
 		return err
 	}
-	return t.with(s, nil, func(server *server, r *run) error {
+	var worse []string
+	if t.takesAway(refused) {
+		worse = []string{"-bug", "refusal"}
+	}
+	return t.with(s, worse, func(server *server, r *run) error {
 		if err := server.connect(t.ctx); err != nil {
 			return err
 		}
@@ -85,12 +89,8 @@ func nullArguments(t *tour, s *scene) error {
 			return err
 		}
 		result, err := server.call(t.ctx, crash.tool, crash.args)
-		if err != nil {
-			r.expect(false, "With discovery the call is answered.")
-			r.quoteError(err)
-			return nil
-		}
-		r.expect(!result.IsError && strings.Contains(textOf(result), "ORD-1"), "With discovery it does not come to that: null are no arguments, and the call is answered.")
+		r.expect(err == nil && !result.IsError && strings.Contains(textOf(result), "ORD-1"), "With discovery it does not come to that: null are no arguments, and the call is answered.")
+		r.quoteError(err)
 		return nil
 	})
 }
@@ -123,11 +123,7 @@ func (t *tour) survives(server *server, r *run, c crash) error {
 	}
 	result, err := server.call(t.ctx, c.tool, c.args)
 	r.expect(err == nil && result.IsError && !strings.Contains(textOf(result), c.cause), "The call is answered, and nothing internal is said:")
-	if err != nil {
-		r.quoteError(err)
-		return nil
-	}
-	r.quote(textOf(result))
+	r.quoteAnswer(result, err)
 	next, err := server.call(t.ctx, "get_order", map[string]any{"order_id": "ORD-42"})
 	r.expect(err == nil && !next.IsError, "The next call is answered as if nothing had happened.")
 	status := server.close()

@@ -202,8 +202,11 @@ func (t *tour) bareAnswers(s *scene, guesses []guess, claim func([]answer, *run)
 // withPapers runs the knowledge base with steady.
 func (t *tour) withPapers(s *scene, act func(*server, *run) error) error {
 	var args []string
-	if t.withoutPart == "discovery" {
+	switch {
+	case t.takesAway("discovery"):
 		args = []string{"-without-discovery"}
+	case t.takesAway(exactNames):
+		args = []string{"-guess-deletes"}
 	}
 	return t.run(s, "with", t.papers, args, func(server *server, r *run) error {
 		if err := server.connect(t.ctx); err != nil {

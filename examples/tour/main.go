@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,13 +46,25 @@ type tour struct {
 	papers program // the knowledge base
 	// marketdata is the server in front of an API.
 	marketdata program
-	// withoutPart is a part of steady that the runs with steady leave out, so
+	// withoutPart is a part of steady, or another guard, that the runs with steady leave out, so
 	// that a test can see the claims about it fail.
 	withoutPart string
 }
 
 // withoutVariable names that part. Only tests set it.
 const withoutVariable = "STEADY_TOUR_WITHOUT"
+
+// Guards that are no part of the order desk's stack.
+const (
+	catalogPart = "catalog"     // the catalog in front of fifty endpoints
+	refused     = "refused"     // errors.Refused in a handler
+	taskTools   = "task-tools"  // tools named after tasks
+	exactNames  = "exact-names" // what deletes runs under its exact name only
+)
+
+var otherGuards = []string{catalogPart, refused, taskTools, exactNames}
+
+func (t *tour) takesAway(guard string) bool { return t.withoutPart == guard }
 
 func play(ctx context.Context, args []string) (status int, err error) {
 	flags := flag.NewFlagSet("tour", flag.ExitOnError)
@@ -159,7 +172,7 @@ func (t *tour) with(s *scene, args []string, act func(*server, *run) error) erro
 // flags are those of every run of the order desk with steady: none, unless
 // parts of it are to be left out.
 func (t *tour) flags(parts ...string) []string {
-	if t.withoutPart != "" && t.withoutPart != catalogPart { // the desk has no catalog
+	if t.withoutPart != "" && !slices.Contains(otherGuards, t.withoutPart) {
 		parts = append(parts, t.withoutPart)
 	}
 	if len(parts) == 0 {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A mistake is one chapter of the tour.
@@ -45,7 +47,8 @@ type line struct {
 }
 
 // expect adds a claim. It is worded so that it is true as it stands when holds
-// is true.
+// is true. A run makes the same claims whether or not they hold: one that is not
+// made cannot be seen to fail.
 func (r *run) expect(holds bool, format string, args ...any) {
 	r.Lines = append(r.Lines, line{Text: fmt.Sprintf(format, args...), Holds: holds})
 }
@@ -70,6 +73,14 @@ func (r *run) quote(text string) {
 func (r *run) quoteError(err error) {
 	if err != nil {
 		r.quote(err.Error())
+	}
+}
+
+// quoteAnswer adds what became of a call.
+func (r *run) quoteAnswer(result *mcp.CallToolResult, err error) {
+	r.quoteError(err)
+	if err == nil {
+		r.quote(textOf(result))
 	}
 }
 
