@@ -261,7 +261,7 @@ func TestZombie(t *testing.T) {
 		once := u.create(c, a, "once", object{"job": "o", "first": 300_000})
 		u.await(c, a, once, "working")
 		require.Eventually(t, func() bool { found, _ := c.ledger.all(t.Context()); return len(found) == 1 }, 10*time.Second, 10*time.Millisecond)
-		a.signal(syscall.SIGSTOP)
+		c.freeze(a)
 		b := c.start(launch{})
 		done := u.await(c, b, task, "completed").Result["result"].(object)["structuredContent"].(object)
 		require.EqualValues(t, 2, done["run"])

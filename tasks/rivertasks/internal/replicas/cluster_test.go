@@ -102,6 +102,21 @@ func (c *cluster) start(how launch) *replica {
 	return r
 }
 
+// freeze stops a replica where it is, but not within a transaction: its locks
+// would hold up everybody until it goes on.
+func (c *cluster) freeze(r *replica) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		r.signal(syscall.SIGSTOP)
+		idle, err := c.ledger.idle(c.t.Context())
+		require.NoError(c.t, err)
+		if !idle {
+			r.signal(syscall.SIGCONT)
+		}
+		return idle
+	}, 30*time.Second, 20*time.Millisecond, "never outside of a transaction")
+}
+
 func (c *cluster) tryStart(how launch) (*replica, error) {
 	s := c.settings
 	if how.change != nil {

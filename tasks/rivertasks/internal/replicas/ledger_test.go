@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
@@ -34,6 +35,24 @@ func openLedger(dsn string) (*ledger, error) {
 }
 
 func (l *ledger) close() { l.db.Close() }
+
+// idle reports whether nobody is within a transaction that could keep others from
+// writing. On SQLite it finds out by beginning one.
+func (l *ledger) idle(ctx context.Context) (bool, error) {
+	if !l.sqlite {
+		var open int
+		err := l.db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND state = 'idle in transaction'`).Scan(&open)
+		return open == 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, nil
+	}
+	return true, tx.Rollback()
+}
 
 func (l *ledger) create() error {
 	_, err := l.db.Exec(`CREATE TABLE effect (task text NOT NULL, run bigint NOT NULL, job text NOT NULL)`)
