@@ -1,6 +1,6 @@
 // Steady looks at MCP servers, in whatever language they are written: what goes
 // wrong with them in production, what their tools cost and which clients refuse
-// them, and how what they advertise has changed.
+// them, and how what they advertise has changed. It also stands in front of them.
 //
 // Run it without arguments for help.
 package main
@@ -45,6 +45,7 @@ func commands() []command {
 		{"lint", "what clients refuse, truncate or hide in a catalog of tools, and what it costs", runLint},
 		{"snapshot", "save what a server advertises", runSnapshot},
 		{"diff", "what has changed between two catalogs, and what it breaks", runDiff},
+		{"proxy", "stand in front of a server: keep its session alive", runProxy},
 	}
 }
 

@@ -10,25 +10,33 @@ import (
 // TestQuickstart calls the one tool of the smallest server.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
-	eachPeer(t, quickstart, func(t *testing.T, s *session) {
-		s.open()
-		s.mustCallAll("read_result")
-		var quote struct{ Cents int }
-		s.same("quote_shipping", arguments{"country": "FR", "kilos": 10}, &quote)
-		require.Equal(t, 2400, quote.Cents)
-		if s.checksNames {
-			_, err := s.client.callTool(s.context(), "quoteShipping", arguments{"country": "FR", "kilos": 10})
-			require.Error(t, err)
-		} else {
-			s.ok("quoteShipping", arguments{"country": "FR", "kilos": 10}, nil)
-			s.refused("ship_parcel", arguments{"country": "FR"}, `"ship_parcel"`)
-		}
-		quote.Cents = 0
-		s.ok("quote_shipping", arguments{"country": "FR", "kilos": "10"}, &quote)
-		require.Equal(t, 2400, quote.Cents)
-		s.refused("quote_shipping", arguments{"country": "FR"}, "kilos")
-		s.refused("quote_shipping", arguments{"country": "FR", "kilos": 45}, "a parcel of 45 kg cannot be shipped", "split it")
-	})
+	eachPeer(t, quickstart, useQuickstart)
+}
+
+// TestProxy does the same through steady proxy.
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	eachPeer(t, proxied, useQuickstart)
+}
+
+func useQuickstart(t *testing.T, s *session) {
+	s.open()
+	s.mustCallAll("read_result")
+	var quote struct{ Cents int }
+	s.same("quote_shipping", arguments{"country": "FR", "kilos": 10}, &quote)
+	require.Equal(t, 2400, quote.Cents)
+	if s.checksNames {
+		_, err := s.client.callTool(s.context(), "quoteShipping", arguments{"country": "FR", "kilos": 10})
+		require.Error(t, err)
+	} else {
+		s.ok("quoteShipping", arguments{"country": "FR", "kilos": 10}, nil)
+		s.refused("ship_parcel", arguments{"country": "FR"}, `"ship_parcel"`)
+	}
+	quote.Cents = 0
+	s.ok("quote_shipping", arguments{"country": "FR", "kilos": "10"}, &quote)
+	require.Equal(t, 2400, quote.Cents)
+	s.refused("quote_shipping", arguments{"country": "FR"}, "kilos")
+	s.refused("quote_shipping", arguments{"country": "FR", "kilos": 45}, "a parcel of 45 kg cannot be shipped", "split it")
 }
 
 // TestAdopt calls the tools of a server that a diff has hardened: one of them

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,8 +24,11 @@ type example struct {
 	name  string
 	token string // that it asks for over HTTP
 	only  string // the one transport that it is served over, "" if both
+	proxy bool   // steady proxy stands in front of it
 	diff  string // what is applied to the folder "before" first, "" if nothing
 	path  string // of the built program
+
+	behind []string // arguments of path that come before those of the example
 }
 
 var (
@@ -34,6 +38,7 @@ var (
 	papers     = &example{name: "papers"}
 	marketdata = &example{name: "marketdata", token: "token-demo"}
 	everything = &example{name: "everything-conformance", only: http}
+	proxied    = &example{name: "quickstart", only: stdio, proxy: true}
 )
 
 func TestMain(m *testing.M) {
@@ -44,7 +49,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		for _, e := range []*example{orders, papers, marketdata, quickstart, adopted, everything} {
+		for _, e := range []*example{orders, papers, marketdata, quickstart, adopted, everything, proxied} {
 			if err := e.build(dir); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
@@ -63,6 +68,11 @@ func (e *example) build(dir string) error {
 	folder, err := filepath.Abs(filepath.Join(root, "examples", e.name))
 	if err != nil {
 		return err
+	}
+	if e.proxy {
+		e.behind = []string{"proxy", "--", e.path} // which is built for itself as well
+		e.path = filepath.Join(dir, "steady")
+		folder = filepath.Join(root, "cmd", "steady")
 	}
 	source := "."
 	if e.diff != "" {
@@ -133,7 +143,9 @@ func (s *server) headers() map[string]string {
 }
 
 // overStdio is the example for clients that start it.
-func (e *example) overStdio(args ...string) *server { return &server{example: e, args: args} }
+func (e *example) overStdio(args ...string) *server {
+	return &server{example: e, args: append(slices.Clip(e.behind), args...)}
+}
 
 var serving = regexp.MustCompile(`(?:steady.serving url=|listening at )(http://\S+)`)
 

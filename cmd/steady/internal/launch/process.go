@@ -41,7 +41,7 @@ func (t *Target) Start(ctx context.Context, moreEnv ...string) (*Process, error)
 	p.cmd = exec.Command(path, t.Command[1:]...)
 	p.cmd.Dir = t.Dir
 	p.cmd.Env = append(append(os.Environ(), t.Env...), moreEnv...)
-	ownGroup(p.cmd)
+	OwnGroup(p.cmd)
 	childIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (p *Process) CloseInput() error {
 
 // Terminate sends SIGTERM to the process, or ends it where there is no such
 // signal.
-func (p *Process) Terminate() error { return terminate(p.cmd.Process) }
+func (p *Process) Terminate() error { return Terminate(p.cmd.Process) }
 
 // Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
@@ -193,10 +193,10 @@ func (p *Process) Close() error {
 		_ = p.CloseInput()
 		close(p.stop)
 		if !wait(p.ended, 300*time.Millisecond) {
-			_ = terminate(p.cmd.Process)
+			_ = Terminate(p.cmd.Process)
 			wait(p.ended, 300*time.Millisecond)
 		}
-		killGroup(p.cmd.Process)
+		KillGroup(p.cmd.Process)
 		wait(p.ended, 5*time.Second)
 		_ = p.out.Close() // a grandchild may hold the other end
 		wait(p.read, time.Second)

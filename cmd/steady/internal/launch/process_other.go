@@ -7,11 +7,14 @@ import (
 	"os/exec"
 )
 
-func ownGroup(*exec.Cmd) {}
+// OwnGroup does nothing: there are no groups.
+func OwnGroup(*exec.Cmd) {}
 
-func terminate(p *os.Process) error { return p.Kill() }
+// Terminate asks the process to end, with SIGTERM where there is such a thing.
+func Terminate(p *os.Process) error { return p.Kill() }
 
-func killGroup(p *os.Process) { _ = p.Kill() }
+// KillGroup ends the process: there are no groups.
+func KillGroup(p *os.Process) { _ = p.Kill() }
 
 // Left returns false: there are no groups to look at.
 func (p *Process) Left() bool { return false }

@@ -8,12 +8,14 @@ import (
 	"syscall"
 )
 
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// OwnGroup makes cmd the leader of a process group.
+func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
+// Terminate asks the process to end, with SIGTERM where there is such a thing.
+func Terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 
-// killGroup ends what is left of the group that p leads.
-func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+// KillGroup ends what is left of the group that p leads.
+func KillGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 // Left reports whether processes of the server's group still run after it has
 // ended.

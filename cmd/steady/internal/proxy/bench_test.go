@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkRoundTrip calls a tool of a server on the SDK with 1 kB there and
+// back, in turns directly and through the proxy, and reports the ratio of the
+// medians.
+func BenchmarkRoundTrip(b *testing.B) {
+	dir := b.TempDir()
+	steady := filepath.Join(dir, "steady")
+	out, err := exec.Command("go", "build", "-o", steady, "github.com/steadymcp/steady/cmd/steady").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	connect := func(args ...string) *mcp.ClientSession {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env = append(os.Environ(), "STEADY_PROXY_SERVER=sdk")
+		client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+		session, err := client.Connect(b.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+		require.NoError(b, err)
+		b.Cleanup(func() { _ = session.Close() })
+		return session
+	}
+	sessions := []*mcp.ClientSession{connect(os.Args[0]), connect(steady, "proxy", "--", os.Args[0])}
+	params := &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": strings.Repeat("x", 1000)}}
+	const batch = 20
+	times := make([][]time.Duration, 2)
+	one := func(i int) {
+		began := time.Now()
+		for range batch {
+			_, err := sessions[i].CallTool(b.Context(), params)
+			require.NoError(b, err)
+		}
+		times[i] = append(times[i], time.Since(began)/batch)
+	}
+	for range 10 {
+		one(0)
+		one(1)
+	}
+	times[0], times[1] = nil, nil
+	for b.Loop() {
+		one(0)
+		one(1)
+	}
+	for i := range times {
+		slices.Sort(times[i])
+	}
+	direct, through := times[0][len(times[0])/2], times[1][len(times[1])/2]
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(direct.Microseconds()), "direct-us")
+	b.ReportMetric(float64(through.Microseconds()), "proxy-us")
+	b.ReportMetric(float64(through)/float64(direct), "ratio")
+}
+
+// A stream of small messages in both directions takes no memory: 50 MB, or 1 GB
+// with STEADY_LONG=1.
+func TestStream(t *testing.T) {
+	total := 50 << 20
+	if os.Getenv("STEADY_LONG") != "" {
+		total = 1 << 30
+	}
+	s := open(t, nil)
+	require.NoError(t, s.in.SetDeadline(time.Now().Add(10*time.Minute)))
+	s.out = bufio.NewReaderSize(s.out, 1<<20)
+	s.send(callTo(1, "stream"))
+	s.receive()
+	line := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}` + "\n"
+	go func() {
+		block := strings.Repeat(line, 1000)
+		for sent := 0; sent < total; sent += len(block) {
+			if _, err := io.WriteString(s.in, block); err != nil {
+				return
+			}
+		}
+		_ = s.in.Close()
+	}()
+	live := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var early, late uint64
+	received := 0
+	for {
+		got, err := s.out.ReadSlice('\n')
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		if string(got) != line { // require would take most of the time
+			require.Equal(t, line, string(got))
+		}
+		if received += len(got); early == 0 && received > total/10 {
+			early = live()
+		} else if late == 0 && received > total/10*9 {
+			late = live()
+		}
+	}
+	require.GreaterOrEqual(t, received, total)
+	require.Less(t, late, early+1<<20)
+	t.Logf("%d MB in lines of %d bytes: %d kB in use after a tenth, %d kB after nine", received>>20, len(line), early>>10, late>>10)
+}
