@@ -178,8 +178,8 @@ func (m *Manager) lead(ctx context.Context, r *run, rec Record, start func()) (m
 }
 
 // discard removes the record of a call that was not started. If somebody has
-// been given its handle in between, it fails instead; if another process has taken
-// it up, it goes on there.
+// been given its handle in between, it fails instead; but if it was offered to
+// all processes, it is left to them.
 func (m *Manager) discard(ctx context.Context, rec Record) {
 	created := rec
 	offered := m.dispatch != nil && rec.Worker == "" // to all processes
@@ -188,6 +188,9 @@ func (m *Manager) discard(ctx context.Context, rec Record) {
 	}
 	if (offered || rec.Disclosed) && m.store.Delete(context.WithoutCancel(ctx), rec.ID, rec.Version) == nil {
 		return // it would have been, to this very call
+	}
+	if offered {
+		return
 	}
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: "The call was not started: the server is busy."}}
 	_, err := m.persist(m.life, rec.ID, func(rec *Record, now time.Time) error {
