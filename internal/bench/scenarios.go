@@ -5,32 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady"
-	"github.com/steadymcp/steady/observe"
-	"github.com/steadymcp/steady/tasks"
 )
-
-// A stack is what is installed on a server.
-type stack struct {
-	name  string
-	parts []steady.Part
-}
-
-var stacks = []stack{
-	{"errors", []steady.Part{steady.Errors}},
-	{"discovery", []steady.Part{steady.Discovery}},
-	{"limits", []steady.Part{steady.Limits}},
-	{"tasks", []steady.Part{steady.Tasks}},
-	{"budget", []steady.Part{steady.Budget}},
-	{"whole stack", []steady.Part{steady.Errors, steady.Discovery, steady.Limits, steady.Tasks, steady.Budget}},
-}
 
 // A scenario is one call on a server of so many tools.
 type scenario struct {
@@ -38,20 +20,27 @@ type scenario struct {
 	tools int
 	tool  string
 	args  map[string]any
-	fails bool // on the bare SDK, and where the part that it is for is missing
+	needs steady.Part // the part without which the call fails
+	toEnd bool        // where the answer is a task, its result is fetched, too
+	large bool        // takes so long that a tenth of the rounds must do
 }
 
+// nobody is what a call needs that is to fail on every server.
+const nobody steady.Part = "nobody"
+
 var scenarios = []scenario{
-	{"exact call, 1 tool", 1, "search_papers", query, false},
-	{"exact call, 30 tools", 30, "search_papers", query, false},
-	{"exact call, 1,000 tools", 1000, "search_papers", query, false},
-	{"wrong name, 30 tools", 30, "searchPapers", query, true},
-	{"wrong name, 1,000 tools", 1000, "searchPapers", query, true},
-	{"name that nothing has, 30 tools", 30, "make_coffee", query, true},
-	{"wrong argument, 30 tools", 30, "search_papers", map[string]any{"query": "retrieval", "limit": "10"}, true},
-	{"result of 1 MB, 30 tools", 30, "all_papers", nil, false},
-	{"tool with a task policy, done at once", 30, "export", nil, false},
-	{"task, the handle only", 30, "export_eagerly", nil, false},
+	{name: "exact call, 1 tool", tools: 1, tool: "search_papers", args: query},
+	{name: "exact call, 30 tools", tools: 30, tool: "search_papers", args: query},
+	{name: "exact call, 1,000 tools", tools: 1000, tool: "search_papers", args: query},
+	{name: "exact call without arguments, 30 tools", tools: 30, tool: "count_papers"},
+	{name: "wrong name, 30 tools", tools: 30, tool: "searchPapers", args: query, needs: steady.Discovery},
+	{name: "wrong name, 1,000 tools", tools: 1000, tool: "searchPapers", args: query, needs: steady.Discovery},
+	{name: "name that nothing has, 30 tools", tools: 30, tool: "make_coffee", args: query, needs: nobody},
+	{name: "wrong argument, 30 tools", tools: 30, tool: "search_papers", args: map[string]any{"query": "retrieval", "limit": "10"}, needs: steady.Discovery},
+	{name: "result of 1 MB, 30 tools", tools: 30, tool: "all_papers", large: true},
+	{name: "tool with a task policy, done at once", tools: 30, tool: "export"},
+	{name: "task, from the call to its handle", tools: 30, tool: "export_eagerly"},
+	{name: "task, from the call to its result", tools: 30, tool: "export_eagerly", toEnd: true},
 }
 
 var query = map[string]any{"query": "retrieval", "limit": 10, "tags": []string{"rag", "index"}}
@@ -65,35 +54,38 @@ func (r ratio) String() string { return fmt.Sprintf("%.2f (%.2f–%.2f)", r.medi
 // returns for each stack the ratio to the bare server, the median and quartiles
 // over all rounds, and the bare server's median.
 func (s scenario) run(ctx context.Context, rounds int) ([]ratio, time.Duration, error) {
+	if s.large {
+		rounds = max(1, rounds/10)
+	}
 	calls := make([]func() error, 1+len(stacks))
 	for i := range calls {
-		var installed *stack
+		installed := stack{name: "bare"}
 		if i > 0 {
-			installed = &stacks[i-1]
+			installed = stacks[i-1]
 		}
 		server, closeServer, err := serve(installed, s.tools)
 		if err != nil {
 			return nil, 0, err
 		}
 		defer closeServer()
-		client, err := connect(ctx, server)
+		client, disconnect, err := connect(ctx, server)
 		if err != nil {
 			return nil, 0, err
 		}
-		defer client.Close()
+		defer disconnect()
 		calls[i] = func() error {
-			result, err := client.CallTool(ctx, &mcp.CallToolParams{Name: s.tool, Arguments: cmp.Or[any](s.args, map[string]any{})})
-			if failed := err != nil || result.IsError; failed && !s.fails {
-				return errors.Join(err, fmt.Errorf("%s failed", s.tool))
+			if err := s.call(ctx, client, installed); err != nil {
+				return fmt.Errorf("with %s: %w", installed.name, err)
 			}
 			return nil
 		}
 	}
 	times := make([][]float64, len(calls))
-	warm := rounds / 10
+	warm := rounds/10 + 1
 	for round := range warm + rounds {
-		for i := range calls {
-			i = (i + round) % len(calls)
+		// In another order each time: a call pays for what the one before it leaves
+		// behind, and must not always have the same one before it.
+		for _, i := range rand.Perm(len(calls)) {
 			start := time.Now()
 			if err := calls[i](); err != nil {
 				return nil, 0, err
@@ -104,11 +96,34 @@ func (s scenario) run(ctx context.Context, rounds int) ([]ratio, time.Duration, 
 		}
 	}
 	ratios := make([]ratio, len(stacks))
-	bare := quantile(times[0], 2)
 	for i := range stacks {
 		ratios[i] = compare(times[1+i], times[0])
 	}
-	return ratios, time.Duration(bare), nil
+	return ratios, time.Duration(quantile(times[0], 2)), nil
+}
+
+// call makes the scenario's call and fails unless it ends as it has to with what
+// is installed: a figure of something else is worse than none.
+func (s scenario) call(ctx context.Context, client *mcp.ClientSession, installed stack) error {
+	result, err := client.CallTool(ctx, &mcp.CallToolParams{Name: s.tool, Arguments: cmp.Or[any](s.args, map[string]any{})})
+	if failed := err != nil || result.IsError; failed != (s.needs != "" && !slices.Contains(installed.parts, s.needs)) {
+		return errors.Join(err, fmt.Errorf("%s: failed is %t, and that is wrong", s.tool, failed))
+	}
+	if s.tool != eager || !slices.Contains(installed.parts, steady.Tasks) {
+		return nil
+	}
+	about, _ := result.Meta["steady/task"].(map[string]any)
+	if about["joined"] != false {
+		return fmt.Errorf("%s: the answer is not a task of this call: %v", s.tool, about)
+	}
+	if !s.toEnd {
+		return nil
+	}
+	result, err = client.CallTool(ctx, &mcp.CallToolParams{Name: "task_result", Arguments: map[string]any{"task_id": about["taskId"]}})
+	if err != nil || result.IsError {
+		return errors.Join(err, fmt.Errorf("%s: no result", s.tool))
+	}
+	return nil
 }
 
 // stretches is how many parts of a run are compared each for itself, to see how
@@ -128,88 +143,4 @@ func compare(times, bare []float64) ratio {
 func quantile(v []float64, quarter int) float64 {
 	sorted := slices.Sorted(slices.Values(v))
 	return sorted[len(sorted)*quarter/4]
-}
-
-type paperQuery struct {
-	Query string   `json:"query"`
-	Limit int      `json:"limit,omitempty"`
-	Tags  []string `json:"tags,omitempty"`
-}
-
-// serve makes a server of so many tools and installs the stack, if not nil.
-func serve(installed *stack, tools int) (*mcp.Server, func(), error) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "v1.0.0"}, nil)
-	papers := strings.Repeat("A paper about retrieval. ", 40_000)
-	add(server, "search_papers", func(in paperQuery) string { return in.Query })
-	if tools > 1 {
-		add(server, "all_papers", func(struct{}) string { return papers })
-		add(server, "export", func(struct{}) string { return "done" })
-		add(server, "export_eagerly", func(struct{}) string { return "done" })
-	}
-	for i := 4; i < tools; i++ {
-		add(server, fmt.Sprintf("%c_tool_%d", 'a'+i%26, i), func(paperQuery) string { return "" })
-	}
-	if installed == nil {
-		return server, func() {}, nil
-	}
-	opts := &steady.Options{Observer: observe.Discard, Tasks: &tasks.Options{Policies: map[string]tasks.Policy{
-		"export":         {},
-		"export_eagerly": {Grace: tasks.Eager, TTL: time.Second},
-	}}}
-	for _, part := range stacks[len(stacks)-1].parts {
-		if !slices.Contains(installed.parts, part) {
-			opts.Without = append(opts.Without, part)
-		}
-	}
-	s, err := steady.Wrap(server, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	return server, func() { _ = s.Close(context.Background()) }, nil
-}
-
-func add[In any](server *mcp.Server, name string, answer func(In) string) {
-	mcp.AddTool(server, &mcp.Tool{Name: name, Description: "Answers.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
-		func(_ context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer(in)}}}, nil, nil
-		})
-}
-
-func connect(ctx context.Context, server *mcp.Server) (*mcp.ClientSession, error) {
-	clientEnd, serverEnd := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, serverEnd, nil); err != nil {
-		return nil, err
-	}
-	return mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "v1.0.0"}, nil).Connect(ctx, clientEnd, nil)
-}
-
-// idle returns how many bytes one session that has made one call and waits takes,
-// both of its ends together.
-func idle(ctx context.Context, installed *stack, sessions int) (float64, error) {
-	server, closeServer, err := serve(installed, 30)
-	if err != nil {
-		return 0, err
-	}
-	defer closeServer()
-	before := held()
-	clients := make([]*mcp.ClientSession, sessions)
-	for i := range clients {
-		if clients[i], err = connect(ctx, server); err != nil {
-			return 0, err
-		}
-		defer clients[i].Close()
-		if _, err := clients[i].CallTool(ctx, &mcp.CallToolParams{Name: "search_papers", Arguments: query}); err != nil {
-			return 0, err
-		}
-	}
-	return float64(held()-before) / float64(sessions), nil
-}
-
-// held returns how many bytes of heap and stacks are in use.
-func held() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
 }
