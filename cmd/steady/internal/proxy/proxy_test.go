@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
 
 // A session is a client's end of a proxy before the tests' server.
@@ -339,8 +341,8 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				break
 			}
-			require.LessOrEqual(t, len(got), max(64, cutHead))
-			require.LessOrEqual(t, len(tail), cutTail)
+			require.LessOrEqual(t, len(got), max(64, jsonl.CutHead))
+			require.LessOrEqual(t, len(tail), jsonl.CutTail)
 			identify(got, tail)
 		}
 		salvage(line)
