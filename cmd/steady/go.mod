@@ -1,6 +1,6 @@
 module github.com/steadymcp/steady/cmd/steady
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/agnivade/levenshtein v1.2.2
