@@ -2,8 +2,19 @@
 // did. Every package defines its own event types; this one defines what an
 // event is, who receives it, and the adapter to log/slog.
 //
-// Events never carry arguments, tokens or result bodies: a log that holds them
-// is a second place to leak them from.
+//	var observer observe.Observer = observe.Func(func(ctx context.Context, e observe.Event) {
+//		if cut, ok := e.(pagination.Cut); ok { // or by e.EventName()
+//			count(cut.Tool)
+//		}
+//	})
+//	steady.Wrap(server, &steady.Options{Observer: observe.Multi(observer, observe.Or(nil))})
+//
+// [Or] of nil is the log, [slog.Default]; without an observer all goes there.
+//
+// No event has a field for arguments, tokens or result bodies: a log that holds
+// them is a second place to leak them from. The texts that events do carry (a
+// failure's, as the caller was told it; an error's; the beginning of a line that
+// was printed) are whoever's words they were, and may quote an argument.
 //
 // # Concurrency
 //

@@ -185,10 +185,14 @@ func (Missed) EventLevel() slog.Level { return slog.LevelWarn }
 func (Abandoned) EventLevel() slog.Level { return slog.LevelError }
 
 func (e Late) LogValue() slog.Value {
+	advice := "the client reads it as protocol: call stdioguard.Guard before anything that may print"
+	if e.Unread == 0 {
+		advice = "all descriptors are counted, so this is harmless if it was the log; if it was printed, call stdioguard.Guard before"
+	}
 	return slog.GroupValue(
 		slog.Int64("unread", e.Unread),
 		slog.Int64("written", e.Written),
-		slog.String("advice", "call stdioguard.Guard before anything that may print"),
+		slog.String("advice", advice),
 	)
 }
 

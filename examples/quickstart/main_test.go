@@ -11,26 +11,41 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/steadymcp/steady/internal/mcptest"
 	"github.com/steadymcp/steady/registry"
 	"github.com/steadymcp/steady/registry/registrytest"
 )
 
-var program string
+// The test is to be copied with the server, so it uses nothing that is internal
+// to this repository: it starts itself, and is the server then.
+const serveVariable = "QUICKSTART_SERVE"
 
-func TestMain(m *testing.M) { mcptest.RunWithPrograms(m, map[string]*string{".": &program}) }
+func TestMain(m *testing.M) {
+	if os.Getenv(serveVariable) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func program(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), serveVariable+"=1")
+	return cmd
+}
+
+var revisions = []string{"2025-11-25", "2026-07-28"}
 
 func TestStdio(t *testing.T) {
 	t.Parallel()
-	for _, revision := range mcptest.Revisions {
-		use(t, &mcp.CommandTransport{Command: exec.Command(program)}, revision)
+	for _, revision := range revisions {
+		use(t, &mcp.CommandTransport{Command: program()}, revision)
 	}
 }
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	endpoint := serve(t)
-	for _, revision := range mcptest.Revisions {
+	for _, revision := range revisions {
 		use(t, &mcp.StreamableClientTransport{Endpoint: endpoint}, revision)
 	}
 }
@@ -41,7 +56,7 @@ var serving = regexp.MustCompile(`url=(http://\S+)`)
 // reports.
 func serve(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(program, "-http", "localhost:0")
+	cmd := program("-http", "localhost:0")
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -77,15 +92,19 @@ func use(t *testing.T, transport mcp.Transport, revision string) {
 	require.Equal(t, map[string]any{"cents": 2400.0}, result.StructuredContent)
 
 	guessed := call("quoteShipping", map[string]any{"country": "FR", "kilos": "10"})
-	require.Equal(t, result.StructuredContent, guessed.StructuredContent, "%s", mcptest.Text(guessed))
+	require.Equal(t, result.StructuredContent, guessed.StructuredContent, "%s", text(guessed))
 
 	refused := call("quote_shipping", map[string]any{"country": "FR", "kilos": 45})
 	require.True(t, refused.IsError)
-	require.Equal(t, "a parcel of 45 kg cannot be shipped. Reason: 30 kg is the most. Next: split it, and ask for each part. Do not retry.", mcptest.Text(refused))
+	require.Equal(t, "a parcel of 45 kg cannot be shipped. Reason: 30 kg is the most. Next: split it, and ask for each part. Do not retry.", text(refused))
 
 	unknown := call("quote_shipping", map[string]any{"country": "AQ", "kilos": 1})
 	require.True(t, unknown.IsError)
-	require.Equal(t, "nothing is shipped to AQ. Next: ask for DE, FR or PL.", mcptest.Text(unknown))
+	require.Equal(t, "nothing is shipped to AQ. Next: ask for DE, FR or PL.", text(unknown))
+}
+
+func text(result *mcp.CallToolResult) string {
+	return result.Content[0].(*mcp.TextContent).Text
 }
 
 func TestCatalog(t *testing.T) {
