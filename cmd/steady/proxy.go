@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -9,27 +10,47 @@ import (
 	"github.com/steadymcp/steady/cmd/steady/internal/proxy"
 )
 
-const proxyHelp = `Proxy stands between a client and a server on stdio. Put it before the server's
-command in the client's configuration:
+const proxyHelp = `Proxy stands between a client and a server. Put it before the server's command in
+the client's configuration:
 
     steady proxy -- npx -y @modelcontextprotocol/server-everything
+
+or let it speak to a server over HTTP for a client that only knows stdio:
+
+    steady proxy -http https://example.com/mcp -header 'Authorization: Bearer $TOKEN'
 
 Every message passes as it is. What the server prints besides goes to standard
 error, and never to the client. When the server ends in the middle of a session,
 the requests that it had not answered are answered with an error that says so, and
-it is started again, with the same handshake, log level and subscriptions.
+it is started again, with the same handshake, log level and subscriptions. A
+session that is lost over HTTP is begun again in the same way.
 `
+
+// A stage passes the messages of one client, a line each, on to what is behind it,
+// and the answers back, until the client's input ends or ctx does.
+type stage func(ctx context.Context, in io.Reader, out io.Writer) error
+
+// newStage assembles what stands between a client and the server.
+func newStage(opts proxy.Options) stage {
+	if opts.URL != "" && opts.Client == nil {
+		opts.Client = proxy.NewClient() // for all sessions
+	}
+	return func(ctx context.Context, in io.Reader, out io.Writer) error {
+		session := opts
+		session.In, session.Out = in, out
+		return proxy.Run(ctx, session)
+	}
+}
 
 func runProxy(ctx context.Context, e *env, args []string) error {
 	fs := flagSet(e, "proxy", proxyHelp)
 	var (
-		opts   proxy.Options
-		server repeated
+		opts proxy.Options
+		t    targetFlags
 	)
-	fs.Var(&server, "env", "start the command with `NAME=VALUE` in its environment. May be repeated")
-	fs.StringVar(&opts.Dir, "dir", "", "start the command in this `directory`")
+	t.addServer(fs)
 	fs.IntVar(&opts.MaxLine, "max-message", proxy.DefaultMaxLine, "the largest message that is passed on, in `bytes`")
-	fs.DurationVar(&opts.Start, "start", proxy.DefaultStart, "how long a request waits for a server that is being started again")
+	fs.DurationVar(&opts.Start, "start", proxy.DefaultStart, "how long a request waits for a server that is being started again, or cannot be reached")
 	fs.DurationVar(&opts.EOFWindow, "eof-window", proxy.DefaultEOFWindow, "how long the server may run on when the client's input has ended")
 	fs.DurationVar(&opts.StopWindow, "stop-window", proxy.DefaultStopWindow, "after SIGTERM, how long the answers to what is in flight are waited for")
 	rest, command, err := parse(fs, args)
@@ -39,15 +60,16 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	if len(rest) > 0 {
 		return badUsage("unexpected %q: the server's command goes after --", rest[0])
 	}
-	t := targetFlags{env: server, dir: opts.Dir}
-	if _, err := t.target(command); err != nil {
+	target, err := t.target(command)
+	if err != nil {
 		return err
 	}
 	if opts.MaxLine <= 0 || opts.Start <= 0 || opts.EOFWindow <= 0 || opts.StopWindow <= 0 {
 		return badUsage("-max-message, -start, -eof-window and -stop-window are positive")
 	}
-	opts.Command, opts.Env = command, server
-	opts.In, opts.Out, opts.Log = e.stdin, e.stdout, e.stderr
+	opts.Command, opts.Env, opts.Dir = target.Command, target.Env, target.Dir
+	opts.URL, opts.Headers = target.URL, target.Header
+	opts.Log = e.stderr
 
 	// A client that has gone is an error to clean up after, not a signal to die of.
 	// To ignore it would have the server ignore it too.
@@ -64,5 +86,5 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		<-signals
 		close(hurry)
 	}()
-	return proxy.Run(ctx, opts)
+	return newStage(opts)(ctx, e.stdin, e.stdout)
 }

@@ -25,11 +25,16 @@ type targetFlags struct {
 
 // add adds the flags. timeout is the default of -timeout, which means what about says.
 func (t *targetFlags) add(fs *flag.FlagSet, timeout time.Duration, about string) {
+	t.addServer(fs)
+	fs.DurationVar(&t.timeout, "timeout", timeout, about)
+}
+
+// addServer adds the flags that name the server.
+func (t *targetFlags) addServer(fs *flag.FlagSet) {
 	fs.StringVar(&t.url, "http", "", "connect to the Streamable HTTP endpoint `URL` instead of starting a command")
 	fs.Var(&t.headers, "header", "with -http: send this header, as in 'Authorization: Bearer $TOKEN'; `$NAME` is taken from the environment, so that the value is in no list of processes. May be repeated")
 	fs.Var(&t.env, "env", "start the command with `NAME=VALUE` in its environment. May be repeated")
 	fs.StringVar(&t.dir, "dir", "", "start the command in this `directory`")
-	fs.DurationVar(&t.timeout, "timeout", timeout, about)
 }
 
 // given reports whether a server was named.

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 )
 
@@ -31,6 +32,12 @@ type Options struct {
 	Command []string
 	Env     []string
 	Dir     string
+	// URL is a Streamable HTTP endpoint, which is the server if there is no
+	// Command. Headers are sent with each request to it. Client may be shared by
+	// what is at the same URL; if nil, there is one for this session.
+	URL     string
+	Headers http.Header
+	Client  *Client
 	// In and Out are the client's messages and the answers to them. Log
 	// receives what the proxy and the server have to say.
 	In       io.Reader
@@ -84,6 +91,10 @@ func Run(ctx context.Context, opts Options) error {
 	setDefault(&opts.Start, DefaultStart)
 	setDefault(&opts.EOFWindow, DefaultEOFWindow)
 	setDefault(&opts.StopWindow, DefaultStopWindow)
+	if opts.URL != "" && opts.Client == nil {
+		opts.Client = NewClient()
+		defer opts.Client.CloseIdle()
+	}
 	p := &proxy{
 		opts:    opts,
 		log:     newLog(opts.Log),
@@ -147,7 +158,9 @@ func (p *proxy) wait(ctx context.Context, ended <-chan error) error {
 	for waiting := n > 0; waiting; {
 		select {
 		case <-p.idle:
+			p.mu.Lock()
 			waiting = p.inFlight() > 0
+			p.mu.Unlock()
 		case err := <-ended:
 			return err
 		case <-p.opts.Hurry:
@@ -215,7 +228,11 @@ func (p *proxy) supervise(c *child) error {
 			if !p.spoken.Load() {
 				return fmt.Errorf("%w: %s", errNoAnswer, c.status())
 			}
-			p.log.say("the server ended (%s) and is started again", c.status())
+			if p.opts.URL != "" {
+				p.log.say("the session ended (%s) and is begun again", c.status())
+			} else {
+				p.log.say("the server ended (%s) and is started again", c.status())
+			}
 		}
 		if failures > 0 {
 			select {

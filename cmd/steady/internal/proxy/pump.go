@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,7 @@ type call struct {
 	id     []byte
 	method string
 	modern bool // of a revision whose results say what they are
+	resent bool // a server before did not take it
 }
 
 // fromClient passes on what the client sends.
@@ -87,11 +89,17 @@ func (p *proxy) clientLine(line []byte) {
 		p.toCurrent(line)
 		return
 	}
+	p.submit(messages, line, false)
+}
+
+// submit sends a line with requests to the server in service, or to the next one.
+// resent says that a server before it did not take them.
+func (p *proxy) submit(messages []message, line []byte, resent bool) {
 	deadline := time.Now().Add(p.opts.Start)
 	for {
 		c, why := p.await(deadline)
 		if c != nil {
-			why = p.register(c, messages, line)
+			why = p.register(c, messages, line, resent)
 		}
 		if why == "" {
 			// If that fails it has ended, and everything that was registered is answered.
@@ -133,7 +141,7 @@ func (p *proxy) await(deadline time.Time) (*child, string) {
 
 // register notes requests that are about to be sent to c, or returns why they
 // may not be.
-func (p *proxy) register(c *child, messages []message, line []byte) string {
+func (p *proxy) register(c *child, messages []message, line []byte, resent bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -146,7 +154,7 @@ func (p *proxy) register(c *child, messages []message, line []byte) string {
 	}
 	for _, m := range messages {
 		if m.isRequest() {
-			p.pending[idKey(m.id)] = newCall(&m)
+			p.pending[idKey(m.id)] = newCall(&m, resent)
 			p.hello.note(&m, line)
 		}
 	}
@@ -188,9 +196,9 @@ func (p *proxy) toCurrent(line []byte) error {
 	return c.send(line)
 }
 
-// fromChild passes on what a server says.
-func (p *proxy) fromChild(c *child) {
-	out := newFrames(c.out, p.opts.MaxLine)
+// fromChild passes on what a process says.
+func (p *proxy) fromChild(c *child, r io.Reader) {
+	out := newFrames(r, p.opts.MaxLine)
 	for first := true; ; first = false {
 		line, tail, cut, err := out.next()
 		if err != nil {
@@ -310,13 +318,19 @@ func (p *proxy) refuse() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusing = true
-	return len(p.pending)
+	return p.inFlight()
 }
 
+// inFlight counts the requests that an answer is to be expected to: a
+// subscription ends with the session. p.mu is held.
 func (p *proxy) inFlight() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.pending)
+	n := 0
+	for _, c := range p.pending {
+		if c.method != "subscriptions/listen" {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *proxy) isEnding() bool {
@@ -327,7 +341,7 @@ func (p *proxy) isEnding() bool {
 
 // mayBeIdle wakes who waits for the end of all requests. p.mu is held.
 func (p *proxy) mayBeIdle() {
-	if p.refusing && len(p.pending) == 0 {
+	if p.refusing && p.inFlight() == 0 {
 		select {
 		case p.idle <- struct{}{}:
 		default:

@@ -112,7 +112,7 @@ func (p *proxy) request(c *child, line []byte, id string) ([]byte, error) {
 	case line := <-answer:
 		return line, nil
 	case <-c.exited:
-		return nil, errors.New("it ended")
+		return nil, fmt.Errorf("it ended: %s", c.status())
 	case <-time.After(p.opts.Start):
 		return nil, fmt.Errorf("no answer within %v", p.opts.Start)
 	}
@@ -130,13 +130,59 @@ func (p *proxy) takeOver(c *child) {
 	}
 }
 
-// bury answers what a server that has ended left unanswered.
-func (p *proxy) bury(c *child) {
+// retire takes a server out of service: nothing more is sent to it.
+func (p *proxy) retire(c *child) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.current == c {
 		p.current = nil
 		p.up = make(chan struct{})
 	}
+}
+
+// fail gives up waiting for the server's answer to a request, which is answered
+// with answer instead.
+func (p *proxy) fail(id, answer []byte) {
+	p.mu.Lock()
+	key := idKey(id)
+	mine, own := p.own[key]
+	delete(p.own, key)
+	_, waiting := p.pending[key]
+	delete(p.pending, key)
+	p.mu.Unlock()
+	switch {
+	case own:
+		mine <- answer
+	case waiting:
+		p.answer(answer)
+	}
+	p.mu.Lock()
+	p.mayBeIdle()
+	p.mu.Unlock()
+}
+
+// resend sends a line with requests that a server did not take to the one after
+// it, or reports false if that has been tried.
+func (p *proxy) resend(line []byte) bool {
+	messages, _ := parse(line)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range messages {
+		if c, waiting := p.pending[idKey(m.id)]; m.isRequest() && (!waiting || c.resent) {
+			return false
+		}
+	}
+	for _, m := range messages {
+		delete(p.pending, idKey(m.id))
+	}
+	go p.submit(messages, line, true)
+	return true
+}
+
+// bury answers what a server that has ended left unanswered.
+func (p *proxy) bury(c *child) {
+	p.retire(c)
+	p.mu.Lock()
 	p.last = c.status()
 	left := p.pending
 	p.pending = map[string]call{}
@@ -162,22 +208,43 @@ func (p *proxy) bury(c *child) {
 	}
 }
 
-func newCall(m *message) call {
-	version := member(member(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
-	return call{id: bytes.Clone(m.id), method: m.method, modern: version != nil}
+func newCall(m *message, resent bool) call {
+	return call{id: bytes.Clone(m.id), method: m.method, modern: revisionOf(m.params) != "", resent: resent}
+}
+
+// revisionOf returns the revision that a request says it is of, as those of
+// 2026-07-28 and later do.
+func revisionOf(params []byte) string {
+	return textOf(member(member(params, "_meta"), "io.modelcontextprotocol/protocolVersion"))
+}
+
+// textOf returns the text of a JSON string, or "".
+func textOf(value []byte) string {
+	if len(value) == 0 {
+		return ""
+	}
+	s, _ := text(value)
+	return s
 }
 
 // lost is the answer to a request whose server has ended with the given status.
 func (c call) lost(status string, again bool) []byte {
-	what, next := "The server ended ("+status+") before it answered", ""
+	what := "The server ended (" + status + ") before it answered"
 	if again {
-		next = "it is being started again: find out whether the work was done before you call again"
+		return c.unanswered(what, "it is being started again")
 	}
+	return c.unanswered(what, "")
+}
+
+// unanswered is the answer to a request that the server has not answered. What
+// is done about it may be "".
+func (c call) unanswered(what, done string) []byte {
 	if c.method == "tools/call" {
-		f := failure.Unavailable("%s", what).Because("whether the call has done its work is not known")
-		if next != "" {
-			f = f.Next("%s", next)
+		next := "find out whether the work was done before you call again"
+		if done != "" {
+			next = done + ": " + next
 		}
+		f := failure.Unavailable("%s", what).Because("whether the call has done its work is not known").Next("%s", next)
 		if result, err := json.Marshal(f.Result(nil)); err == nil {
 			if c.modern && member(result, "resultType") == nil {
 				result = append([]byte(`{"resultType":"complete",`), result[1:]...)
@@ -185,8 +252,8 @@ func (c call) lost(status string, again bool) []byte {
 			return []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.id, result))
 		}
 	}
-	if next != "" {
-		what += "; it is being started again"
+	if done != "" {
+		what += "; " + done
 	}
 	return refusal(c.id, codeUnavailable, what+".")
 }
