@@ -1,8 +1,11 @@
 package tasks
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/steadymcp/steady/errors"
 )
 
 // Created is observed when a call has been given a record, before its work
@@ -56,6 +59,7 @@ func (e Ended) LogValue() slog.Value {
 // Panicked is observed when a handler panicked. The process goes on.
 type Panicked struct {
 	Task, Tool string
+	Incident   string // the id in the error that the client gets
 	Value      any
 	Stack      string
 }
@@ -63,8 +67,8 @@ type Panicked struct {
 func (Panicked) EventName() string      { return "tasks.panicked" }
 func (Panicked) EventLevel() slog.Level { return slog.LevelError }
 func (e Panicked) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool),
-		slog.Any("value", e.Value), slog.String("stack", e.Stack))
+	return slog.GroupValue(slog.String("task", e.Task), slog.String("tool", e.Tool), slog.String("incident", e.Incident),
+		slog.String("value", errors.Mask(fmt.Sprint(e.Value))), slog.String("stack", e.Stack))
 }
 
 // Dropped is observed when a handler succeeded after its task had ended: the

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"crypto/rand"
 	stderrors "errors"
 	"fmt"
 	"runtime/debug"
@@ -189,8 +190,9 @@ func (r *run) begin() error {
 func (r *run) invoke(req *mcp.CallToolRequest) (out outcome) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.m.observer.Observe(r.ctx, Panicked{Task: r.id, Tool: req.Params.Name, Value: v, Stack: string(debug.Stack())})
-			out = outcome{err: errInternal("The tool failed because of a bug in the server."), panicked: v}
+			incident := rand.Text()[:12] // as package errors has them
+			r.m.observer.Observe(r.ctx, Panicked{Task: r.id, Tool: req.Params.Name, Incident: incident, Value: v, Stack: string(debug.Stack())})
+			out = outcome{err: errIncident(incident), panicked: v}
 		}
 	}()
 	res, err := r.next(r.ctx, wire.MethodCallTool, req)

@@ -195,6 +195,16 @@ func errUnknownTask() error {
 	return errInvalidParams("Task not found: there is no such task, or it has expired.")
 }
 
+// errIncident says, as package errors does, that something went wrong which is
+// in the log under that id.
+func errIncident(incident string) error {
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeInternalError,
+		Message: "internal error (incident " + incident + ")",
+		Data:    json.RawMessage(`{"incident":"` + incident + `","kind":"internal"}`),
+	}
+}
+
 func errInternal(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message}
 }

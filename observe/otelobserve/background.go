@@ -63,6 +63,9 @@ func (t *Telemetry) background(ctx context.Context, c *call, e tasks.Ended) {
 	_, span := t.tracer.Start(trace.ContextWithSpan(ctx, c.span), "task "+tool,
 		trace.WithTimestamp(now.Add(-e.Ran)), trace.WithLinks(trace.Link{SpanContext: c.span.SpanContext()}),
 		trace.WithAttributes(keyTool.String(tool), keyTask.String(e.Task), t.values.attr(keyState, string(e.Status))))
+	if id := c.told.Load(); id != nil {
+		span.SetAttributes(keyIncident.String(*id))
+	}
 	switch {
 	case e.Status == tasks.Failed:
 		span.SetAttributes(keyErrorType.String(other))

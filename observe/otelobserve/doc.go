@@ -36,12 +36,16 @@
 //
 // A task that goes on after its call was answered gets a span of its own, "task
 // export_orders", when it ends: a child of the call's span, linked to it.
-// For that the tasks' observer must be the Telemetry.
+// For that the tasks' observer must be the Telemetry. A run in another process
+// than the call's has no such span, and what its handler starts has no parent.
 //
 // Departures from the conventions: jsonrpc.request.id is missing, because the
 // SDK does not tell it to middleware; a status has no description and
 // mcp.resource.uri is off unless asked for, because both may hold what a caller
-// sent; network.protocol.version is missing, because a request does not say it.
+// sent; network.protocol.version, client.address and client.port are missing,
+// because a request does not say them. network.transport is "tcp" over HTTP and
+// "pipe" otherwise: a session does not say what carries it, so a transport of the
+// program's own, a socket for example, counts as a pipe.
 //
 // # Metrics
 //

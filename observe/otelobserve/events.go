@@ -106,7 +106,7 @@ func (n *note) routed(e discovery.Routed, c *call) {
 		n.t.prompts.add(e.Tool)
 	}
 	n.add(n.t.instruments.rewrites, 1, keyPart.String(part), n.value(keyStep, string(e.Step)), n.of(e.Method, e.Tool))
-	c.reached(e.Tool)
+	c.reached(e.Requested, e.Tool)
 }
 
 func (n *note) count(e observe.Event, c *call) {
@@ -157,7 +157,7 @@ func (n *note) count(e observe.Event, c *call) {
 
 	case registry.FormerNameCalled:
 		n.add(i.former, 1, n.value(keyFormer, e.Name), keyGone.Bool(e.Gone), n.ours(e.Tool))
-		c.reached(e.Tool)
+		c.reached(e.Name, e.Tool)
 
 	case tasks.Created:
 		n.task("created", e.Tool)
@@ -180,6 +180,7 @@ func (n *note) count(e observe.Event, c *call) {
 		n.add(i.tasks, 1, keyState.String("refused"), n.value(keyReason, e.Reason), n.tool(e.Tool))
 	case tasks.Panicked:
 		n.add(i.panics, 1, n.tool(e.Tool))
+		c.incident(e.Incident)
 	case tasks.Denied:
 		n.add(i.denials, 1, n.value(keyReason, e.Reason))
 	case tasks.OperationFailed:
@@ -221,17 +222,19 @@ func (n *note) task(state, tool string) {
 	n.add(n.t.instruments.tasks, 1, keyState.String(state), n.tool(tool))
 }
 
-// reached notes under which name the server has what the call asked for.
-func (c *call) reached(name string) {
-	if c != nil {
+// reached notes under which name the server has what the call asked for. Where the
+// name is known that must be about this call: a handler may call other tools.
+func (c *call) reached(asked, name string) {
+	if c != nil && (!c.known || c.asked == asked) {
 		c.routed.Store(&name)
 	}
 }
 
-// incident puts the id that the client was given on the call's span, where the
-// operator can look for it.
+// incident puts the id that the client is given on the call's span, where the
+// operator can look for it. If that has ended, the span of the task gets it.
 func (c *call) incident(id string) {
 	if c != nil && id != "" {
+		c.told.Store(&id)
 		c.span.SetAttributes(keyIncident.String(id))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -348,6 +349,46 @@ func TestBackgroundRunIsASpan(t *testing.T) {
 			require.EqualValues(t, 1, r.sum(t, "steady.tasks", "steady.task.state", state, "gen_ai.tool.name", "export"))
 		})
 	}
+}
+
+// What a client is told after its call was answered is found by its id as well.
+func TestIncidentOfATaskIsOnItsSpan(t *testing.T) {
+	for name, end := range map[string]func() error{
+		"error": func() error {
+			return fmt.Errorf("writing: %w", &os.PathError{Op: "open", Path: "/exports", Err: os.ErrPermission})
+		},
+		"panic": func() error { panic("no bucket") },
+	} {
+		t.Run(name, func(t *testing.T) { incidentOfATask(t, end) })
+	}
+}
+
+func incidentOfATask(t *testing.T, end func() error) {
+	r := newRig(t)
+	server := newServer()
+	release := make(chan struct{})
+	addTool(server, "export", func(context.Context) (*mcp.CallToolResult, error) {
+		<-release
+		return nil, end()
+	})
+	stack, err := steady.Wrap(server, &steady.Options{Observer: r, Tasks: &tasks.Options{
+		Policies: map[string]tasks.Policy{"export": {Grace: time.Millisecond}},
+	}})
+	require.NoError(t, err)
+	server.AddReceivingMiddleware(r.Middleware())
+	cs := inMemory(t, server, revisions[0])
+	res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "export", Arguments: map[string]any{}})
+	require.NoError(t, err)
+	handle := res.StructuredContent.(map[string]any)["task"].(map[string]any)
+	close(release)
+	res, err = cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "task_result", Arguments: map[string]any{"task_id": handle["taskId"]}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, stack.Close(ctx))
+	incident := texts(r.span(t, "task export").Attributes)["steady.incident"]
+	require.NotEmpty(t, incident)
+	require.Contains(t, res.Content[0].(*mcp.TextContent).Text, "internal error (incident "+incident+")")
 }
 
 // The calls of tasks that never end are forgotten, the oldest first.

@@ -31,7 +31,10 @@ func (t *Telemetry) Middleware() mcp.Middleware {
 // handler's context, for [Telemetry.Observe].
 type call struct {
 	span     trace.Span
+	asked    string                 // the name of the tool or the prompt in the request
+	known    bool                   // it is a name that some server has
 	routed   atomic.Pointer[string] // the tool or the prompt that a wrong name led to
+	told     atomic.Pointer[string] // the incident that the client is told of
 	answered atomic.Bool
 }
 
@@ -47,16 +50,18 @@ var serverSpan = trace.WithSpanKind(trace.SpanKindServer)
 func (t *Telemetry) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (res mcp.Result, err error) {
 	start := time.Now()
 	k := target{method: method, version: versionOf(req), http: overHTTP(req)}
+	c := &call{}
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
 		if r.Params != nil {
-			k.tool = t.knownTool(ctx, next, r)
+			c.asked, k.tool = r.Params.Name, t.knownTool(ctx, next, r)
 		}
 	case *mcp.GetPromptRequest:
 		if r.Params != nil {
-			k.prompt = t.knownPrompt(ctx, next, r)
+			c.asked, k.prompt = r.Params.Name, t.knownPrompt(ctx, next, r)
 		}
 	}
+	c.known = k.tool != other && k.prompt != other
 	s := t.series.get(k)
 
 	ctx, links := t.parent(ctx, req)
@@ -64,7 +69,6 @@ func (t *Telemetry) serve(ctx context.Context, next mcp.MethodHandler, method st
 	if links != nil {
 		opts = append(opts, trace.WithLinks(links...))
 	}
-	c := &call{}
 	ctx, c.span = t.tracer.Start(ctx, s.spanName, opts...)
 	ctx = context.WithValue(ctx, callKey{}, c)
 	if c.span.IsRecording() {
@@ -83,13 +87,15 @@ func (t *Telemetry) serve(ctx context.Context, next mcp.MethodHandler, method st
 			final.version = boundedVersion(init.ProtocolVersion)
 			t.watch(req, start, final)
 		}
+		reached := c.asked // which may have become known by now
 		if name := c.routed.Load(); name != nil {
-			switch other {
-			case k.tool:
-				final.tool = t.tools.bounded(*name)
-			case k.prompt:
-				final.prompt = t.prompts.bounded(*name)
-			}
+			reached = *name
+		}
+		switch {
+		case k.tool != "":
+			final.tool = t.tools.bounded(reached)
+		case k.prompt != "":
+			final.prompt = t.prompts.bounded(reached)
 		}
 		if final != k {
 			s = t.series.get(final)

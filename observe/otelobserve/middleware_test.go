@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/observe/otelobserve"
 )
 
@@ -329,6 +330,39 @@ func TestParentOverHTTP(t *testing.T) {
 	}
 }
 
+// One request opens a session, and does not decide for those that follow: neither
+// if its span was not sampled, nor if all that is known of it is the client's span.
+func TestTheOpenerOfASessionIsNoParent(t *testing.T) {
+	const opener, sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "00-1111111111111111222222222222222a-3333333333333333-01"
+	for _, spans := range []bool{false, true} {
+		t.Run(fmt.Sprintf("spans of the HTTP server=%v", spans), func(t *testing.T) {
+			r := newRig(t)
+			server := newServer()
+			addTool(server, "get_order", ok)
+			server.AddReceivingMiddleware(r.Middleware())
+			inner := newHandler(server, revisions[0])
+			header := opener
+			cs := connectHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				ctx := w3c.Extract(req.Context(), propagation.HeaderCarrier(req.Header))
+				if spans {
+					var span trace.Span
+					ctx, span = r.tracer.Tracer("http").Start(ctx, "http")
+					defer span.End()
+				}
+				inner.ServeHTTP(w, req.WithContext(ctx))
+			}), revisions[0], func(req *http.Request) { req.Header.Set("traceparent", header) })
+			header = sampled
+			_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_order", Arguments: map[string]any{}})
+			require.NoError(t, err)
+			call := r.span(t, "tools/call get_order")
+			require.Equal(t, "1111111111111111222222222222222a", call.SpanContext.TraceID().String())
+			require.Equal(t, "3333333333333333", call.Parent.SpanID().String())
+			require.Len(t, call.Links, 1)
+			require.Equal(t, "0af7651916cd43dd8448eb211c80319c", call.Links[0].SpanContext.TraceID().String())
+		})
+	}
+}
+
 func TestResourceURIs(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		r := newRig(t, func(o *otelobserve.Options) { o.ResourceURIs = wanted })
@@ -374,6 +408,40 @@ func TestNamesAreLearned(t *testing.T) {
 		time.Sleep(10 * time.Second) // the bubble's clock
 		require.Equal(t, "tools/call b", call("b"))
 	})
+}
+
+// Names that become known while a call runs, and names that another server of the
+// same Telemetry has, are those of the tool that ran.
+func TestTheSpanNamesTheToolThatRan(t *testing.T) {
+	r := newRig(t)
+	route := map[string]string{"find": "search"}
+	h := r.Middleware()(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "tools/list" {
+			return &mcp.ListToolsResult{}, nil // another caller's, or there is none yet
+		}
+		name := req.(*mcp.CallToolRequest).Params.Name
+		if to := route[name]; to != "" {
+			r.Observe(ctx, discovery.Routed{Method: method, Requested: name, Tool: to, Step: discovery.StepVerb})
+		} else {
+			r.Observe(ctx, discovery.Exact{Tool: name})
+		}
+		if name == "call_api" { // calls a tool itself
+			r.Observe(ctx, discovery.Routed{Method: method, Requested: "lampAttic", Tool: "lamp_attic", Step: discovery.StepFold})
+		}
+		return &mcp.CallToolResult{}, nil
+	})
+	call := func(name string) string {
+		r.spans.Reset()
+		_, err := h(context.Background(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name}})
+		require.NoError(t, err)
+		return r.spans.GetSpans()[0].Name
+	}
+	require.Equal(t, "tools/call get_order", call("get_order"))
+	require.Equal(t, "tools/call search", call("find"))
+	r.Observe(context.Background(), discovery.Exact{Tool: "find"}) // on another server
+	require.Equal(t, "tools/call search", call("find"))
+	r.Observe(context.Background(), discovery.Exact{Tool: "call_api"})
+	require.Equal(t, "tools/call call_api", call("call_api"))
 }
 
 func TestPanicEndsTheSpan(t *testing.T) {

@@ -66,9 +66,11 @@ func (t *Telemetry) parent(ctx context.Context, req mcp.Request) (context.Contex
 	var links []trace.Link
 	span := trace.SpanFromContext(ctx)
 	ambient := span.SpanContext()
-	if ambient.IsSampled() && !ambient.IsRemote() && !span.IsRecording() {
-		// The span has ended: it is that of the HTTP request that opened the
-		// session, whose context the SDK gives to every request of the session.
+	ended := ambient.IsSampled() && !ambient.IsRemote() && !span.IsRecording()
+	if ambient.IsValid() && (ended || !span.IsRecording() && inHTTPSession(req)) {
+		// It is the span of the HTTP request that opened the session, whose
+		// context the SDK gives to every request of the session. One that was
+		// not sampled, or is the client's, must not decide for all of them.
 		links = append(links, trace.Link{SpanContext: ambient})
 		ambient = trace.SpanContext{}
 		ctx = trace.ContextWithSpanContext(ctx, ambient)
@@ -90,6 +92,16 @@ func (t *Telemetry) parent(ctx context.Context, req mcp.Request) (context.Contex
 		links = append(links, trace.Link{SpanContext: ambient})
 	}
 	return sent, links
+}
+
+// inHTTPSession reports whether req came in a session that another HTTP request
+// has opened.
+func inHTTPSession(req mcp.Request) bool {
+	if _, opens := req.(*mcp.ServerRequest[*mcp.InitializeParams]); opens || !overHTTP(req) {
+		return false
+	}
+	ss := sessionOf(req)
+	return ss != nil && ss.ID() != ""
 }
 
 // sentBy returns ctx with what a client sent, and the client's span. The one
