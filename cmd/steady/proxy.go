@@ -19,6 +19,12 @@ or let it speak to a server over HTTP for a client that only knows stdio:
 
     steady proxy -http https://example.com/mcp -header 'Authorization: Bearer $TOKEN'
 
+Several servers can stand behind one endpoint. Their tools and prompts carry the
+server's name, as in files_read_file:
+
+    steady proxy -server 'files=npx -y @modelcontextprotocol/server-filesystem /tmp' \
+        -server 'memory=npx -y @modelcontextprotocol/server-memory'
+
 Every message passes as it is. What the server prints besides goes to standard
 error, and never to the client. When the server ends in the middle of a session,
 the requests that it had not answered are answered with an error that says so, and
@@ -47,8 +53,10 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	var (
 		opts proxy.Options
 		t    targetFlags
+		many fleetFlags
 	)
 	t.addServer(fs)
+	many.add(fs)
 	fs.IntVar(&opts.MaxLine, "max-message", proxy.DefaultMaxLine, "the largest message that is passed on, in `bytes`")
 	fs.DurationVar(&opts.Start, "start", proxy.DefaultStart, "how long a request waits for a server that is being started again, or cannot be reached")
 	fs.DurationVar(&opts.EOFWindow, "eof-window", proxy.DefaultEOFWindow, "how long the server may run on when the client's input has ended")
@@ -60,15 +68,21 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	if len(rest) > 0 {
 		return badUsage("unexpected %q: the server's command goes after --", rest[0])
 	}
-	target, err := t.target(command)
+	several, err := many.servers(&t, command)
 	if err != nil {
 		return err
+	}
+	if several == nil {
+		target, err := t.target(command)
+		if err != nil {
+			return err
+		}
+		opts.Command, opts.Env, opts.Dir = target.Command, target.Env, target.Dir
+		opts.URL, opts.Headers = target.URL, target.Header
 	}
 	if opts.MaxLine <= 0 || opts.Start <= 0 || opts.EOFWindow <= 0 || opts.StopWindow <= 0 {
 		return badUsage("-max-message, -start, -eof-window and -stop-window are positive")
 	}
-	opts.Command, opts.Env, opts.Dir = target.Command, target.Env, target.Dir
-	opts.URL, opts.Headers = target.URL, target.Header
 	opts.Log = e.stderr
 
 	// A client that has gone is an error to clean up after, not a signal to die of.
@@ -86,5 +100,12 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		<-signals
 		close(hurry)
 	}()
-	return newStage(opts)(ctx, e.stdin, e.stdout)
+	if several == nil {
+		return newStage(opts)(ctx, e.stdin, e.stdout)
+	}
+	fleet := many.options(several, opts)
+	if many.check {
+		return checkFleet(ctx, e, fleet)
+	}
+	return newFleetStage(fleet)(ctx, e.stdin, e.stdout)
 }

@@ -19,6 +19,7 @@ const (
 	starting state = iota // has not been introduced to the session
 	ready
 	down  // is not running
+	away  // cannot be reached, though what runs it is there
 	unfit // speaks no revision that the session has
 )
 

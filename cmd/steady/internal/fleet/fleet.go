@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,13 +26,17 @@ import (
 	"github.com/steadymcp/steady/cmd/steady/internal/proxy"
 )
 
-// A Server is a command to start.
+// A Server is one of several. What the fields say besides its name is what those
+// of [proxy.Options] say.
 type Server struct {
 	// Name is unique, and has at most 32 letters, digits, hyphens and underscores.
 	Name    string
 	Command []string
-	Env     []string // NAME=VALUE, in addition to our environment
+	Env     []string
 	Dir     string
+	URL     string
+	Headers http.Header
+	Client  *proxy.Client
 }
 
 // Options configures [Run].
@@ -116,6 +121,7 @@ func (o *Options) complete() {
 	if o.start == nil {
 		o.start = func(ctx context.Context, s Server, opts proxy.Options) error {
 			opts.Command, opts.Env, opts.Dir = s.Command, s.Env, s.Dir
+			opts.URL, opts.Headers, opts.Client = s.URL, s.Headers, s.Client
 			return proxy.Run(ctx, opts)
 		}
 	}
@@ -135,7 +141,7 @@ func newFleet(opts Options) (*fleet, error) {
 	case opts.Qualify != Always && opts.Qualify != Collisions:
 		return nil, fmt.Errorf("names are qualified %q or %q, not %q", Always, Collisions, opts.Qualify)
 	}
-	if err := checkServers(opts.Servers); err != nil {
+	if err := CheckServers(opts.Servers); err != nil {
 		return nil, err
 	}
 	f := &fleet{

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
@@ -122,6 +123,20 @@ func (c *child) introduce(ctx context.Context, box *outbox) {
 		params = withRevision(params, s.revision)
 	}
 	m, err := c.call(ctx, method, params)
+	for delay := firstDelay; m != nil && unavailable(m); delay = min(2*delay, maxDelay) {
+		if !c.stillMeeting(box, s.number) {
+			return
+		}
+		c.become(away, err.Error())
+		select {
+		case <-time.After(delay):
+		case <-c.f.over:
+			return
+		case <-ctx.Done():
+			return
+		}
+		m, err = c.call(ctx, method, params)
+	}
 	var h *hello
 	if err == nil {
 		h = newHello(m.result)
@@ -160,6 +175,20 @@ func (c *child) introduce(ctx context.Context, box *outbox) {
 	if now.revision != "" {
 		c.f.announce(c)
 	}
+}
+
+// stillMeeting reports whether this run of the child is still the one to be
+// introduced to this session.
+func (c *child) stillMeeting(box *outbox, session int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metBy == box && c.metIn == session
+}
+
+// unavailable reports whether a message says that the server is not there.
+func unavailable(m *message) bool {
+	code, ok := toNumber(orNull(jsonl.Member(m.failed, "code")))
+	return ok && code == codeUnavailable
 }
 
 // leaveOut leaves a child out of the session that it cannot be a part of.
@@ -322,7 +351,7 @@ func (f *fleet) discover(r *request) {
 	there, missing := f.gather(r.ctx)
 	var cannot []string
 	for _, c := range f.children {
-		if !c.is(ready) && !c.is(down) {
+		if c.is(starting) || c.is(unfit) {
 			cannot = append(cannot, c.Name)
 		}
 	}

@@ -207,8 +207,7 @@ func subscription(id []byte) []byte {
 // unlistened notes that the stream of a child has ended: because the child has, and
 // then it is opened again, or for good.
 func (f *fleet) unlistened(l *listen, c *child, a *message) {
-	code, _ := toNumber(orNull(jsonl.Member(a.failed, "code")))
-	lost := a.failed != nil && code == codeUnavailable
+	lost := unavailable(a)
 	l.r.mu.Lock()
 	delete(l.r.sent, c)
 	over := l.r.over

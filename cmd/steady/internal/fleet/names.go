@@ -31,8 +31,8 @@ var (
 	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 )
 
-// checkServers says what is wrong with the servers' names, if anything is.
-func checkServers(servers []Server) error {
+// CheckServers says what is wrong with the servers' names, if anything is.
+func CheckServers(servers []Server) error {
 	seen := map[string]bool{}
 	for _, s := range servers {
 		switch {
