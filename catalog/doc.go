@@ -19,8 +19,7 @@
 //
 //	c, err := catalog.New(source, &catalog.Options{Caller: upstream})
 //	...
-//	_, err = steady.Wrap(server, nil)
-//	...
+//	steady.Wrap(server, nil)
 //	err = c.Install(ctx, server) // last
 //
 // Every call is checked against the entry's schema and answered as

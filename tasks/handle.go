@@ -51,3 +51,11 @@ func handleCheck(s string) string {
 	b := []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8)}
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b)[:checkLen])
 }
+
+// Issued reports whether a handle was issued by a Manager on the same store. It says
+// nothing about whether there is still a task behind it. It is for programs that
+// pass requests for the tasks of another server on.
+func (m *Manager) Issued(handle string) bool {
+	epoch, ok := parseHandle(handle)
+	return ok && epoch == m.epoch
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -18,12 +19,6 @@ the client's configuration:
 or let it speak to a server over HTTP for a client that only knows stdio:
 
     steady proxy -http https://example.com/mcp -header 'Authorization: Bearer $TOKEN'
-
-Several servers can stand behind one endpoint. Their tools and prompts carry the
-server's name, as in files_read_file:
-
-    steady proxy -server 'files=npx -y @modelcontextprotocol/server-filesystem /tmp' \
-        -server 'memory=npx -y @modelcontextprotocol/server-memory'
 
 Every message passes as it is. What the server prints besides goes to standard
 error, and never to the client. When the server ends in the middle of a session,
@@ -53,10 +48,10 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	var (
 		opts proxy.Options
 		t    targetFlags
-		many fleetFlags
+		does configFlags
 	)
 	t.addServer(fs)
-	many.add(fs)
+	does.add(fs)
 	fs.IntVar(&opts.MaxLine, "max-message", proxy.DefaultMaxLine, "the largest message that is passed on, in `bytes`")
 	fs.DurationVar(&opts.Start, "start", proxy.DefaultStart, "how long a request waits for a server that is being started again, or cannot be reached")
 	fs.DurationVar(&opts.EOFWindow, "eof-window", proxy.DefaultEOFWindow, "how long the server may run on when the client's input has ended")
@@ -68,21 +63,23 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	if len(rest) > 0 {
 		return badUsage("unexpected %q: the server's command goes after --", rest[0])
 	}
-	several, err := many.servers(&t, command)
+	if does.prints(e.stdout) {
+		return nil
+	}
+	cfg, err := does.read()
 	if err != nil {
 		return err
 	}
-	if several == nil {
-		target, err := t.target(command)
-		if err != nil {
-			return err
-		}
-		opts.Command, opts.Env, opts.Dir = target.Command, target.Env, target.Dir
-		opts.URL, opts.Headers = target.URL, target.Header
+	applyOutput(&opts, cfg.Output, fs)
+	target, err := serverOf(cfg, &t, command)
+	if err != nil {
+		return err
 	}
 	if opts.MaxLine <= 0 || opts.Start <= 0 || opts.EOFWindow <= 0 || opts.StopWindow <= 0 {
 		return badUsage("-max-message, -start, -eof-window and -stop-window are positive")
 	}
+	opts.Command, opts.Env, opts.Dir = target.Command, target.Env, target.Dir
+	opts.URL, opts.Headers = target.URL, target.Header
 	opts.Log = e.stderr
 
 	// A client that has gone is an error to clean up after, not a signal to die of.
@@ -100,12 +97,12 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		<-signals
 		close(hurry)
 	}()
-	if several == nil {
-		return newStage(opts)(ctx, e.stdin, e.stdout)
+	serve, end, err := protected(cfg, &opts, newStage(opts))
+	if err != nil {
+		return err
 	}
-	fleet := many.options(several, opts)
-	if many.check {
-		return checkFleet(ctx, e, fleet)
-	}
-	return newFleetStage(fleet)(ctx, e.stdin, e.stdout)
+	err = serve(ctx, e.stdin, e.stdout)
+	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.StopWindow)
+	defer cancel()
+	return errors.Join(err, end(over))
 }

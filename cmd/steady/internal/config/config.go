@@ -6,6 +6,7 @@
 package config
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -164,6 +165,14 @@ type SearchNames struct {
 	Write    string `yaml:"write" about:"" default:"call_tool_write"`
 }
 
+// WithDefaults returns the names with those that the file does not say.
+func (n SearchNames) WithDefaults() SearchNames {
+	return SearchNames{
+		Find: cmp.Or(n.Find, "find_tools"), Describe: cmp.Or(n.Describe, "describe_tool"), Browse: cmp.Or(n.Browse, "browse_tools"),
+		Call: cmp.Or(n.Call, "call_tool"), Write: cmp.Or(n.Write, "call_tool_write"),
+	}
+}
+
 // Tasks is for package tasks.
 type Tasks struct {
 	Tools         map[string]Task `yaml:"tools" about:"the slow tools" required:"true"`
@@ -193,6 +202,14 @@ type TaskNames struct {
 	Answer string `yaml:"answer" about:"" default:"task_answer"`
 }
 
+// WithDefaults returns the names with those that the file does not say.
+func (n TaskNames) WithDefaults() TaskNames {
+	return TaskNames{
+		Status: cmp.Or(n.Status, "task_status"), Result: cmp.Or(n.Result, "task_result"),
+		Cancel: cmp.Or(n.Cancel, "task_cancel"), Answer: cmp.Or(n.Answer, "task_answer"),
+	}
+}
+
 // Telemetry is for package otelobserve.
 type Telemetry struct {
 	Service string `yaml:"service" about:"the name of the service, unless OTEL_SERVICE_NAME says it" default:"steady-proxy"`
@@ -207,17 +224,7 @@ type Output struct {
 	Start      time.Duration `yaml:"start" about:"how long a request waits for a server that is being started again" default:"10s"`
 	EOFWindow  time.Duration `yaml:"eof_window" about:"how long the server may run on when the client's input has ended" default:"10s"`
 	StopWindow time.Duration `yaml:"stop_window" about:"after SIGTERM, how long answers to what is in flight are waited for" default:"5s"`
-	Stray      Stray         `yaml:"stray" about:"where text goes that the server prints between messages" default:"log"`
 }
-
-// Stray says where text goes that is no message.
-type Stray string
-
-// Where stray text goes.
-const (
-	StrayLog  Stray = "log"
-	StrayDrop Stray = "drop"
-)
 
 // None is a duration that is switched off.
 const None = time.Duration(-1)

@@ -389,7 +389,6 @@ var scalars = map[reflect.Type]scalar{
 var choices = map[reflect.Type][]string{
 	reflect.TypeFor[Preset](): {string(Recommended), string(Off)},
 	reflect.TypeFor[Show]():   {string(ShowRedacted), string(ShowNothing)},
-	reflect.TypeFor[Stray]():  {string(StrayLog), string(StrayDrop)},
 }
 
 // specials are the words that a field takes besides.

@@ -26,11 +26,6 @@ func Text(value []byte) (s string, ok bool) {
 // Members calls visit with the members of an object at the top level. Where the
 // JSON is not valid, or is cut off, it stops.
 func Members(object []byte, visit func(key, value []byte)) {
-	each(object, func(_, key, value []byte) { visit(key, value) })
-}
-
-// each is [Members] that says also how the key is written.
-func each(object []byte, visit func(written, key, value []byte)) {
 	i := skipSpace(object, 0)
 	if i >= len(object) || object[i] != '{' {
 		return
@@ -41,10 +36,9 @@ func each(object []byte, visit func(written, key, value []byte)) {
 		if end < 0 || object[i] != '"' {
 			return
 		}
-		written := object[i:end]
-		key := written[1 : len(written)-1]
+		key := object[i+1 : end-1]
 		if bytes.IndexByte(key, '\\') >= 0 {
-			s, _ := Text(written)
+			s, _ := Text(object[i:end])
 			key = []byte(s)
 		}
 		if i = skipSpace(object, end); i >= len(object) || object[i] != ':' {
@@ -54,7 +48,7 @@ func each(object []byte, visit func(written, key, value []byte)) {
 		if end = skipValue(object, i); end < 0 {
 			return
 		}
-		visit(written, key, object[i:end])
+		visit(key, object[i:end])
 		if i = skipSpace(object, end); i >= len(object) || object[i] != ',' {
 			return
 		}

@@ -1,0 +1,75 @@
+package protect
+
+import (
+	"context"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/config"
+	"github.com/steadymcp/steady/errors"
+)
+
+// theirs is an error whose text the server wrote and nobody vouches for.
+type theirs struct{ text string }
+
+func (e *theirs) Error() string { return e.text }
+
+// shaped makes of a tool's failure what package errors can shape. The text of a
+// failure is the server's own: what it should not say is left out of it, or all of
+// it.
+func (s *session) shaped(_ context.Context, res mcp.Result, err error) (mcp.Result, error) {
+	hide := s.p.cfg.Errors.Show == config.ShowNothing
+	if e, ok := err.(*jsonrpc.Error); ok {
+		switch {
+		case !ofHandler(e.Code):
+			if text := errors.Redact(e.Message); text != e.Message {
+				clean := *e
+				clean.Message = text
+				return nil, &clean
+			}
+			return nil, err
+		case hide:
+			return nil, &theirs{e.Message}
+		default:
+			return nil, errors.New(errors.Redact(e.Message))
+		}
+	}
+	r, ok := res.(*mcp.CallToolResult)
+	if err != nil || !ok || !r.IsError {
+		return res, err
+	}
+	if hide {
+		return nil, &theirs{textsOf(r)}
+	}
+	clean := *r
+	clean.Content = slices.Clone(r.Content)
+	for i, block := range r.Content {
+		if t, ok := block.(*mcp.TextContent); ok {
+			if text := errors.Redact(t.Text); text != t.Text {
+				c := *t
+				c.Text = text
+				clean.Content[i] = &c
+			}
+		}
+	}
+	return &clean, nil
+}
+
+// ofHandler reports whether an error code says that the tool has failed, as
+// servers say it that have no results for failures: -32603, 0, and the codes that
+// are left to servers. The others are about the request, or ask the client for
+// something.
+func ofHandler(code int64) bool {
+	return code == codeInternal || code >= 0 || code <= -32000 && code >= -32019 && code != -32002
+}
+
+func textsOf(r *mcp.CallToolResult) (text string) {
+	for _, block := range r.Content {
+		if t, ok := block.(*mcp.TextContent); ok {
+			text += t.Text + "\n"
+		}
+	}
+	return text
+}

@@ -1,0 +1,80 @@
+package protect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+)
+
+// A message is what of one has to be known to tell where it goes. Its fields are
+// parts of the line.
+type message struct {
+	id     []byte // as it was written; nil if there is none
+	method string // "" for a response
+	params []byte
+}
+
+// read reads one message. What is no valid message is left to the next stage to
+// refuse: nothing of it is found here, or what is found has no say.
+func read(line []byte) (m message) {
+	jsonl.Members(line, func(key, value []byte) {
+		switch string(key) {
+		case "id":
+			m.id = value
+		case "method":
+			m.method, _ = jsonl.Text(value)
+		case "params":
+			m.params = value
+		}
+	})
+	return m
+}
+
+// isArray reports whether a line holds several messages.
+func isArray(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) > 0 && line[0] == '['
+}
+
+// replaced returns object with the value of one of its members replaced. The
+// value is a part of object; a nil one leaves object as it is.
+func replaced(object, value, by []byte) []byte {
+	if value == nil {
+		return object
+	}
+	at := cap(object) - cap(value)
+	out := make([]byte, 0, len(object)-len(value)+len(by))
+	out = append(out, object[:at]...)
+	out = append(out, by...)
+	return append(out, object[at+len(value):]...)
+}
+
+// withID returns a message under another id.
+func withID(line, id []byte) []byte { return replaced(line, jsonl.Member(line, "id"), id) }
+
+// encode is encoding/json without escapes that nobody asked for.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// JSON-RPC codes of what is answered here.
+const (
+	codeInvalid     = -32600
+	codeNoMethod    = -32601
+	codeInternal    = -32603
+	codeUnavailable = -32000
+)
+
+// refusal is an error response.
+func refusal(id []byte, code int, text string) []byte {
+	quoted, _ := encode(text)
+	return []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quoted))
+}
