@@ -14,6 +14,13 @@
 // Together they know more: the span of a call that discovery has routed names
 // the tool that ran, and holds the events and the incident id of the call.
 //
+//	telemetry, err := otelobserve.New(nil) // the providers that otel has been given
+//	...
+//	steady.Wrap(server, &steady.Options{Observer: observe.Multi(telemetry, observe.Or(nil))})
+//	server.AddReceivingMiddleware(telemetry.Middleware()) // after Wrap
+//	...
+//	telemetry.Close(ctx) // before the providers are shut down
+//
 // # Spans
 //
 // Names, kinds and attributes are those of the semantic conventions for MCP

@@ -1,13 +1,26 @@
 // Command discovery measures the name and argument resolution on a folder of
-// cases: catalogs/*.json, names.jsonl, args.jsonl, and a scorer in score/.
+// cases, one line of names.jsonl or args.jsonl each:
+//
+//	catalogs/papers.json  {"server": "papers", "tools": [{"name", "title", "description", "readOnly", "destructive",
+//	                      "params": [{"name", "type", "required", "enum"}]}]}
+//	names.jsonl           {"id", "catalog": "papers", "guess": "find_papers", "expect": "route", "tool": "search_papers",
+//	                      "target": "read", "origin": "hand"}
+//	                      {..., "expect": "suggest", "tools": ["one of these is to be proposed"]} or {..., "expect": "none"}
+//	args.jsonl            {"id", "catalog", "tool", "params": as above, "given": {"question": "x"}, "expect": {"query": "x"}}
+//	score/                a program that scores predictions; it is run if it is there
+//
+// What is expected of a name is that it runs the tool, that it is answered with
+// names, or that nothing runs; of arguments, what they become, or "error". The
+// target is what the tool does (read, write, destructive), the origin who made
+// the guess up (hand, gen).
 //
 //	go run ./internal/eval/discovery -split FOLDER -out FOLDER
 //
 // It writes the predictions of the project's own code into the out folder,
 // once for the default policy and once with RouteWrites, runs the scorer on
-// each, and prints what the scorer does not count: what remains when each
-// case's right tool is taken out of its catalog, and where the right tool
-// stands among the suggestions when the policy declines to route.
+// each, and prints how many are right, what remains when each case's right tool
+// is taken out of its catalog, and where the right tool stands among the
+// suggestions when the policy declines to route.
 package main
 
 import (
@@ -129,6 +142,10 @@ func run(w io.Writer, split, out, only string, verbose bool) error {
 		}
 		cmd := exec.Command("go", argv...)
 		cmd.Dir = filepath.Join(split, "score")
+		if _, err := os.Stat(cmd.Dir); err != nil {
+			fmt.Fprintln(w, "no scorer in", cmd.Dir)
+			continue
+		}
 		cmd.Stdout, cmd.Stderr = w, os.Stderr
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("scorer: %w", err)
