@@ -50,9 +50,11 @@ var allowedRequirements = map[string]string{
 // testOnly are the modules that only _test.go files may import.
 var testOnly = []string{
 	"github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid", modulePath + "/internal/mcptest",
-	// A library reports through OpenTelemetry's API; its SDK is the program's.
-	"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
 }
+
+// programOnly are the modules that only programs and _test.go files may import: a
+// library reports through OpenTelemetry's API.
+var programOnly = []string{"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"}
 
 // goFile is one parsed source file of the repository.
 type goFile struct {
@@ -151,6 +153,9 @@ func mayImport(f *goFile, imp string) bool {
 	if strings.HasPrefix(f.module, "examples/") && (withinAny(imp, f.others...) || within(imp, modulePath+"/examples/internal")) {
 		return true // an example with a module of its own is such a user, and shares things with the other examples
 	}
+	if f.module == "cmd/steady" && imp == modulePath+"/observe/otelobserve" {
+		return true // a program, which is such a user as well
+	}
 	if withinAny(imp, f.others...) {
 		return false // a nested module is for its users only
 	}
@@ -205,6 +210,9 @@ func TestImports(t *testing.T) {
 			}
 			if withinAny(imp, testOnly...) {
 				t.Errorf("%s imports %s, which only tests may", f.path, imp)
+			}
+			if withinAny(imp, programOnly...) && f.module != "cmd/steady" {
+				t.Errorf("%s imports %s, which only programs may", f.path, imp)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/steadymcp/steady/cmd/steady/internal/launch"
 	"github.com/steadymcp/steady/cmd/steady/internal/protect"
 	"github.com/steadymcp/steady/cmd/steady/internal/proxy"
+	"github.com/steadymcp/steady/cmd/steady/internal/telemetry"
 )
 
 // configFlags are the flags that say what the proxy does besides passing on.
@@ -102,17 +104,26 @@ func serverOf(cfg *config.Config, t *targetFlags, command []string) (*launch.Tar
 }
 
 // protected returns a stage with the protections in front, and what ends them.
-func protected(cfg *config.Config, opts *proxy.Options, next stage) (_ stage, end func(context.Context) error, err error) {
+func protected(ctx context.Context, cfg *config.Config, opts *proxy.Options, next stage) (_ stage, end func(context.Context) error, err error) {
 	if !cfg.Protects() {
 		return next, func(context.Context) error { return nil }, nil
 	}
-	p, err := protect.New(cfg, &protect.Options{
+	o := &protect.Options{
 		MaxLine:   opts.MaxLine,
 		EOFWindow: opts.EOFWindow,
 		Logger:    slog.New(slog.NewTextHandler(opts.Log, nil)),
-	})
+	}
+	sent := func(context.Context) error { return nil }
+	if cfg.Telemetry != nil {
+		t, err := telemetry.New(ctx, cfg.Telemetry, version())
+		if err != nil {
+			return nil, nil, badUsage("telemetry: %v", err)
+		}
+		o.Telemetry, sent = t, t.Close
+	}
+	p, err := protect.New(cfg, o)
 	if err != nil {
 		return nil, nil, badUsage("%v", err)
 	}
-	return p.Stage(next), p.Close, nil
+	return p.Stage(next), func(ctx context.Context) error { return errors.Join(p.Close(ctx), sent(ctx)) }, nil
 }

@@ -97,7 +97,7 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		<-signals
 		close(hurry)
 	}()
-	serve, end, err := protected(cfg, &opts, newStage(opts))
+	serve, end, err := protected(ctx, cfg, &opts, newStage(opts))
 	if err != nil {
 		return err
 	}
