@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -104,5 +104,8 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	err = serve(ctx, e.stdin, e.stdout)
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.StopWindow)
 	defer cancel()
-	return errors.Join(err, end(over))
+	if late := end(over); late != nil {
+		fmt.Fprintln(e.stderr, "steady proxy:", late)
+	}
+	return err
 }
