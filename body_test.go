@@ -29,11 +29,30 @@ func TestCallID(t *testing.T) {
 	}
 }
 
+func TestIsCall(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"method":"ping"}`:                             true,
+		`{"method":"ping","id":"` + strings.Repeat("x", 1000) + `"}`:           true,
+		`{"method":"notifications/initialized"}`:                               false,
+		`{"id":7,"result":{}}`:                                                 false,
+		`{"id":null,"method":"ping"}`:                                          false,
+		` [{"id":7,"result":{}},{"method":"notifications/x"}]`:                 false,
+		` [{"method":"notifications/x"},{"id":7,"method":"ping","params":{}}]`: true,
+		`[{"id":7,"method":"ping"}`:                                            false, // the SDK refuses it
+		`[[{"id":7,"method":"ping"}]]`:                                         false,
+		`[]`:                                                                   false,
+		``:                                                                     false,
+	} {
+		_, call := isCall([]byte(body))
+		require.Equal(t, want, call, body)
+	}
+}
+
 func FuzzCallID(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":7,"method":"ping"}`))
 	f.Add([]byte(`{"id":"\ud800","method":"tools/call","params":[[[{`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if id := callID(body); id != nil && !json.Valid(id) {
+		if id, call := isCall(body); id != nil && (!call || !json.Valid(id)) {
 			t.Fatalf("%q is no id", id)
 		}
 	})

@@ -137,7 +137,7 @@ func join(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req) // ends with its stream
 		}
 		if method == wire.MethodInitialize {
-			q.endpoint.keep(req.GetSession())
+			q.keep(req.GetSession())
 		}
 		ctx, leave := q.endpoint.join(ctx)
 		defer leave()
@@ -161,26 +161,6 @@ func (e *Endpoint) join(parent context.Context) (_ context.Context, leave func()
 		delete(e.handlers, h)
 		e.settleLocked()
 	}
-}
-
-// keep remembers a session until it ends.
-func (e *Endpoint) keep(session mcp.Session) {
-	ss, ok := session.(*mcp.ServerSession)
-	if !ok || ss == nil {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, known := e.live[ss]; known {
-		return
-	}
-	e.live[ss] = struct{}{}
-	go func() {
-		_ = ss.Wait()
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.live, ss)
-	}()
 }
 
 // closeStack ends what the stack on server started, if there is one, and waits

@@ -2,6 +2,7 @@ package steady
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -9,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/errors"
-	"github.com/steadymcp/steady/internal/perserver"
 	"github.com/steadymcp/steady/internal/wire"
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/tasks"
@@ -47,6 +47,12 @@ type HTTPOptions struct {
 	// MaxBody bounds the body of a request, in bytes. A larger one is answered
 	// with status 413. If zero, DefaultMaxBody.
 	MaxBody int64
+	// MaxBodies bounds what the bodies of all requests that are being read and
+	// served take together, in bytes. The first 16 KiB of each are not counted, so
+	// that most calls get in whatever else there is. One for which there is no room
+	// is answered with status 503. The SDK makes copies, so the memory that a server
+	// needs is several times as much. If zero, 16 times MaxBody.
+	MaxBodies int64
 	// BodyTimeout is how long a client may take to send a body; status 408 is the
 	// answer then. If zero, DefaultBodyTimeout.
 	BodyTimeout time.Duration
@@ -94,6 +100,8 @@ type Endpoint struct {
 	draining bool // no more calls are taken
 	requests int  // that are being served, without streams
 	handlers map[*handler]struct{}
+	bodies   int64 // bytes that count against MaxBodies
+	opening  int   // requests that may open a session
 	live     map[*mcp.ServerSession]struct{}
 	idle     chan struct{} // closed when no request and no handler is left, while draining
 	cause    error         // why handlers are cancelled; nil before they are
@@ -106,7 +114,8 @@ type Endpoint struct {
 // Clients that listen to tasks are pushed the news of a server's tasks if it was
 // wrapped ([Wrap]).
 //
-// It fails if an origin is none, or a bound is negative.
+// It fails if an origin is none, a bound is negative, or MaxBodies is less than
+// MaxBody.
 func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint, error) {
 	e := &Endpoint{
 		get:      get,
@@ -118,10 +127,14 @@ func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint,
 	if opts != nil {
 		e.opts = *opts
 	}
-	if o := &e.opts; o.MaxBody < 0 || o.BodyTimeout < 0 || o.WriteTimeout < 0 || o.SessionTimeout < 0 || o.MaxSessions < 0 {
+	if o := &e.opts; o.MaxBody < 0 || o.MaxBodies < 0 || o.BodyTimeout < 0 || o.WriteTimeout < 0 || o.SessionTimeout < 0 || o.MaxSessions < 0 {
 		return nil, errors.New("steady: a bound of HTTPOptions is negative; it has to be positive, or zero for its default")
 	}
 	setDefault(&e.opts.MaxBody, DefaultMaxBody)
+	setDefault(&e.opts.MaxBodies, 16*e.opts.MaxBody)
+	if e.opts.MaxBodies < e.opts.MaxBody {
+		return nil, fmt.Errorf("steady: MaxBodies (%d) has no room for one body of MaxBody (%d)", e.opts.MaxBodies, e.opts.MaxBody)
+	}
 	setDefault(&e.opts.BodyTimeout, DefaultBodyTimeout)
 	setDefault(&e.opts.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&e.opts.SessionTimeout, DefaultSessionTimeout)
@@ -143,14 +156,21 @@ func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint,
 		h = e.opts.Middleware(h)
 	}
 	var err error
-	if e.outer, err = allowOrigins(e.opts.AllowOrigins, h); err != nil {
+	if e.outer, err = e.fromOrigins(h); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
 // ServeHTTP implements [http.Handler]. The path does not matter.
-func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.outer.ServeHTTP(w, r) }
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A writer that has no deadlines has none to lift either. That of the body also
+	// bounds how long a connection waits for what is left of one that was refused.
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Time{})
+	_ = control.SetReadDeadline(time.Now().Add(e.opts.BodyTimeout))
+	e.outer.ServeHTTP(w, r)
+}
 
 // Health answers whether the endpoint takes calls: status 200, or 503 while it
 // shuts down. It is an [http.HandlerFunc] for a path of its own, without
@@ -175,8 +195,10 @@ func (e *Endpoint) isDraining() bool {
 func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	leave := sync.OnceFunc(e.enter())
 	defer leave()
+	q := &request{endpoint: e}
+	defer q.release()
 	w = &patientWriter{ResponseWriter: w, timeout: e.opts.WriteTimeout}
-	r, ok := e.withBody(w, r)
+	r, ok := e.withBody(w, r, q)
 	if !ok {
 		return
 	}
@@ -188,7 +210,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		defer context.AfterFunc(e.streams, cancel)()
 		r = r.WithContext(ctx)
 	}
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{endpoint: e}))
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, q))
 	if isStateless(r) {
 		e.withPush(r).ServeHTTP(w, r)
 		return
@@ -227,27 +249,3 @@ func managerOf(server *mcp.Server) *tasks.Manager {
 	}
 	return nil
 }
-
-type requestKey struct{}
-
-// A request is what an endpoint knows of the one that it serves. In the contexts
-// of a session it is the one that the session began with.
-type request struct {
-	endpoint *Endpoint
-	once     sync.Once
-	server   *mcp.Server
-}
-
-// serverOf returns the server for r. The SDK asks for it more than once.
-func serverOf(r *http.Request) *mcp.Server {
-	q := r.Context().Value(requestKey{}).(*request)
-	q.once.Do(func() {
-		if q.server = q.endpoint.get(r); q.server != nil && joined.Claim(q.server, struct{}{}) {
-			q.server.AddReceivingMiddleware(join)
-		}
-	})
-	return q.server
-}
-
-// joined are the servers that have the middleware join.
-var joined perserver.Map[struct{}]

@@ -170,9 +170,11 @@ func (o *RunOptions) runHTTP(ctx context.Context, server *mcp.Server) error {
 	web := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: o.headerTimeout,
-		MaxHeaderBytes:    headerBytes,
-		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
+		// For whatever is not the endpoint, which has its own.
+		ReadTimeout:    o.headerTimeout + endpoint.opts.BodyTimeout,
+		MaxHeaderBytes: headerBytes,
+		IdleTimeout:    idleTimeout,
+		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 		// Values, and no end: calls in flight outlive ctx.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}

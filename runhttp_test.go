@@ -63,16 +63,26 @@ func TestRunHTTPEndsWithItsContext(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// A client that sends its header a byte at a time is not waited for.
-func TestRunHTTPLeavesSlowHeaders(t *testing.T) {
-	url, stop := begin(t, RunOptions{headerTimeout: 100 * time.Millisecond})
-	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"))
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = conn.Write([]byte("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: "))
-	require.NoError(t, err)
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
-	_, err = io.ReadAll(conn)
-	require.NoError(t, err, "the server hangs up")
+// A client that sends its header or a body a byte at a time is not waited for,
+// wherever it knocks.
+func TestRunHTTPLeavesSlowClients(t *testing.T) {
+	url, stop := begin(t, RunOptions{headerTimeout: 100 * time.Millisecond, HTTP: &HTTPOptions{BodyTimeout: 100 * time.Millisecond}})
+	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")
+	for _, begun := range []string{
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+		"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = conn.Write([]byte(begun))
+		require.NoError(t, err)
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+		_, err = io.ReadAll(conn)
+		require.NoError(t, err, "the server hangs up: %q", begun)
+	}
 	require.NoError(t, stop())
 }
