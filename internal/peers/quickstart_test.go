@@ -19,6 +19,26 @@ func TestProxy(t *testing.T) {
 	eachPeer(t, proxied, useQuickstart)
 }
 
+// TestProtect mends calls of a server in TypeScript that knows nothing of steady.
+func TestProtect(t *testing.T) {
+	t.Parallel()
+	eachPeer(t, protected, func(t *testing.T, s *session) {
+		s.open()
+		require.Subset(t, s.tools(), []string{"echo", "get-sum", "read_result"})
+		a := s.ok("get-sum", arguments{"a": "2", "b": 3}, nil)
+		require.Contains(t, a.text(), "is 5")
+		if s.forgets {
+			return // each call starts two servers
+		}
+		if !s.checksNames {
+			require.Contains(t, s.ok("GetSum", arguments{"a": 2, "b": 3}, nil).text(), "is 5")
+			s.refused("add_numbers", arguments{"a": 2, "b": 3}, `no tool named "add_numbers"`)
+		}
+		s.refused("echo", arguments{"volume": 11}, "message")
+		s.ok("get-structured-content", arguments{"location": "Chicago"}, nil)
+	})
+}
+
 func useQuickstart(t *testing.T, s *session) {
 	s.open()
 	s.mustCallAll("read_result")

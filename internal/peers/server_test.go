@@ -28,6 +28,8 @@ type example struct {
 	diff  string // what is applied to the folder "before" first, "" if nothing
 	path  string // of the built program
 
+	script string // of a server from npm, which the proxy stands in front of
+
 	behind []string // arguments of path that come before those of the example
 }
 
@@ -39,6 +41,7 @@ var (
 	marketdata = &example{name: "marketdata", token: "token-demo"}
 	everything = &example{name: "everything-conformance", only: http}
 	proxied    = &example{name: "quickstart", only: stdio, proxy: true}
+	protected  = &example{name: "steady", only: stdio, proxy: true, script: "@modelcontextprotocol/server-everything/dist/index.js"}
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +52,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		for _, e := range []*example{orders, papers, marketdata, quickstart, adopted, everything, proxied} {
+		for _, e := range []*example{orders, papers, marketdata, quickstart, adopted, everything, proxied, protected} {
 			if err := e.build(dir); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
@@ -71,6 +74,9 @@ func (e *example) build(dir string) error {
 	}
 	if e.proxy {
 		e.behind = []string{"proxy", "--", e.path} // which is built for itself as well
+		if e.script != "" {
+			e.behind = []string{"proxy", "-protect", "--", "node", filepath.Join(npm, "node_modules", filepath.FromSlash(e.script))}
+		}
 		e.path = filepath.Join(dir, "steady")
 		folder = filepath.Join(root, "cmd", "steady")
 	}
