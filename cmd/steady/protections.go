@@ -86,13 +86,14 @@ func applyOutput(opts *proxy.Options, o *config.Output, fs *flag.FlagSet) {
 
 // serverOf returns the server that the command line says, or else the file.
 func serverOf(cfg *config.Config, t *targetFlags, command []string) (*launch.Target, error) {
-	switch {
-	case t.given(command) || len(cfg.Servers) == 0:
+	if t.given(command) || len(cfg.Servers) == 0 {
 		return t.target(command)
-	case len(cfg.Servers) > 1:
-		return nil, badUsage("the configuration has %d servers; so far one can be served", len(cfg.Servers))
 	}
-	s := cfg.Servers[0]
+	return targetOf(cfg.Servers[0]), nil
+}
+
+// targetOf returns a server of the file.
+func targetOf(s config.Server) *launch.Target {
 	target := &launch.Target{Command: s.Command, Dir: s.Dir, URL: s.URL, Header: http.Header{}}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		target.Env = append(target.Env, name+"="+s.Env[name])
@@ -100,7 +101,7 @@ func serverOf(cfg *config.Config, t *targetFlags, command []string) (*launch.Tar
 	for name, value := range s.Headers {
 		target.Header.Set(name, value)
 	}
-	return target, nil
+	return target
 }
 
 // protected returns a stage with the protections in front, and what ends them.

@@ -20,6 +20,12 @@ or let it speak to a server over HTTP for a client that only knows stdio:
 
     steady proxy -http https://example.com/mcp -header 'Authorization: Bearer $TOKEN'
 
+Several servers can stand behind one endpoint. Their tools and prompts carry the
+server's name, as in files_read_file:
+
+    steady proxy -server 'files=npx -y @modelcontextprotocol/server-filesystem /tmp' \
+        -server 'memory=npx -y @modelcontextprotocol/server-memory'
+
 Every message passes as it is. What the server prints besides goes to standard
 error, and never to the client. When the server ends in the middle of a session,
 the requests that it had not answered are answered with an error that says so, and
@@ -49,8 +55,10 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		opts proxy.Options
 		t    targetFlags
 		does configFlags
+		many fleetFlags
 	)
 	t.addServer(fs)
+	many.add(fs)
 	does.add(fs)
 	fs.IntVar(&opts.MaxLine, "max-message", proxy.DefaultMaxLine, "the largest message that is passed on, in `bytes`")
 	fs.DurationVar(&opts.Start, "start", proxy.DefaultStart, "how long a request waits for a server that is being started again, or cannot be reached")
@@ -71,15 +79,21 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		return err
 	}
 	applyOutput(&opts, cfg.Output, fs)
-	target, err := serverOf(cfg, &t, command)
+	several, err := many.servers(cfg, &t, command)
 	if err != nil {
 		return err
+	}
+	if several == nil {
+		target, err := serverOf(cfg, &t, command)
+		if err != nil {
+			return err
+		}
+		opts.Command, opts.Env, opts.Dir = target.Command, target.Env, target.Dir
+		opts.URL, opts.Headers = target.URL, target.Header
 	}
 	if opts.MaxLine <= 0 || opts.Start <= 0 || opts.EOFWindow <= 0 || opts.StopWindow <= 0 {
 		return badUsage("-max-message, -start, -eof-window and -stop-window are positive")
 	}
-	opts.Command, opts.Env, opts.Dir = target.Command, target.Env, target.Dir
-	opts.URL, opts.Headers = target.URL, target.Header
 	opts.Log = e.stderr
 
 	// A client that has gone is an error to clean up after, not a signal to die of.
@@ -97,7 +111,17 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		<-signals
 		close(hurry)
 	}()
-	serve, end, err := protected(ctx, cfg, &opts, newStage(opts))
+	var next stage
+	if several == nil {
+		next = newStage(opts)
+	} else {
+		fleet := many.options(several, opts)
+		if many.check {
+			return checkFleet(ctx, e, fleet)
+		}
+		next = newFleetStage(fleet)
+	}
+	serve, end, err := protected(ctx, cfg, &opts, next)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ const MaxFile = 1 << 20
 type Config struct {
 	Protect    Preset      `yaml:"protect" about:"the recommended protections, for whatever the file does not say itself"`
 	Servers    Servers     `yaml:"servers" about:"the servers, by name, if not one on the command line"`
+	Qualify    Qualify     `yaml:"qualify" about:"which tools and prompts of several servers carry their server's name" default:"always"`
 	Repair     *Repair     `yaml:"repair" about:"wrong names and wrong arguments"`
 	Results    *Results    `yaml:"results" about:"results that are too large"`
 	Errors     *Errors     `yaml:"errors" about:"failures, and what they must not say"`
@@ -45,6 +46,15 @@ type Preset string
 const (
 	Recommended Preset = "recommended"
 	Off         Preset = "off"
+)
+
+// Qualify says which names of several servers are qualified.
+type Qualify string
+
+// Always is the default; see package fleet.
+const (
+	Always     Qualify = "always"
+	Collisions Qualify = "collisions"
 )
 
 // Servers are in the order of the file.

@@ -387,8 +387,9 @@ var scalars = map[reflect.Type]scalar{
 }
 
 var choices = map[reflect.Type][]string{
-	reflect.TypeFor[Preset](): {string(Recommended), string(Off)},
-	reflect.TypeFor[Show]():   {string(ShowRedacted), string(ShowNothing)},
+	reflect.TypeFor[Preset]():  {string(Recommended), string(Off)},
+	reflect.TypeFor[Qualify](): {string(Always), string(Collisions)},
+	reflect.TypeFor[Show]():    {string(ShowRedacted), string(ShowNothing)},
 }
 
 // specials are the words that a field takes besides.

@@ -26,6 +26,11 @@ func Text(value []byte) (s string, ok bool) {
 // Members calls visit with the members of an object at the top level. Where the
 // JSON is not valid, or is cut off, it stops.
 func Members(object []byte, visit func(key, value []byte)) {
+	each(object, func(_, key, value []byte) { visit(key, value) })
+}
+
+// each is [Members] that says also how the key is written.
+func each(object []byte, visit func(written, key, value []byte)) {
 	i := skipSpace(object, 0)
 	if i >= len(object) || object[i] != '{' {
 		return
@@ -36,9 +41,10 @@ func Members(object []byte, visit func(key, value []byte)) {
 		if end < 0 || object[i] != '"' {
 			return
 		}
-		key := object[i+1 : end-1]
+		written := object[i:end]
+		key := written[1 : len(written)-1]
 		if bytes.IndexByte(key, '\\') >= 0 {
-			s, _ := Text(object[i:end])
+			s, _ := Text(written)
 			key = []byte(s)
 		}
 		if i = skipSpace(object, end); i >= len(object) || object[i] != ':' {
@@ -48,7 +54,7 @@ func Members(object []byte, visit func(key, value []byte)) {
 		if end = skipValue(object, i); end < 0 {
 			return
 		}
-		visit(key, object[i:end])
+		visit(written, key, object[i:end])
 		if i = skipSpace(object, end); i >= len(object) || object[i] != ',' {
 			return
 		}

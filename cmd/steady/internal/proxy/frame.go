@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"io"
-	"regexp"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
@@ -14,25 +13,4 @@ func newFrames(r io.Reader, limit int) *frames { return &frames{jsonl.NewReader(
 
 func (f *frames) next() (line, tail []byte, cut bool, err error) { return f.Next() }
 
-var idAtEnd = regexp.MustCompile(`"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*\}\s*$`)
-
-// identify returns what can be told of a message that was too long: its id,
-// from whichever end has it, and whether it is a request, not a response.
-func identify(head, tail []byte) (id []byte, request bool) {
-	members(head, func(key, value []byte) {
-		switch string(key) {
-		case "id":
-			if isID(value) {
-				id = value
-			}
-		case "method":
-			request = true
-		}
-	})
-	if id == nil {
-		if m := idAtEnd.FindSubmatch(tail); m != nil {
-			id = m[1]
-		}
-	}
-	return id, request
-}
+var identify = jsonl.Identify

@@ -1,0 +1,60 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+)
+
+// A Report is what [Check] has found.
+type Report struct {
+	// Missing says of each server that could not be used why.
+	Missing []string
+	// Collisions are sorted by kind and name.
+	Collisions []Collision
+	// Counts says how many of each kind are listed.
+	Counts map[string]int
+}
+
+// Check starts the servers, lists what they have, and ends them again.
+func Check(ctx context.Context, opts Options) (*Report, error) {
+	none, end := io.Pipe()
+	opts.In, opts.Out = none, io.Discard
+	f, err := newFleet(opts)
+	if err != nil {
+		return nil, err
+	}
+	defer f.log.close()
+	ended := f.start(ctx)
+	defer func() {
+		_ = end.Close()
+		f.finish()
+		<-ended
+	}()
+	f.begin(session{params: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"steady-proxy","version":"1"}}`)})
+	there, missing := f.gather(ctx)
+	for _, c := range there {
+		c.tell(notification("notifications/initialized", nil))
+	}
+	report := &Report{Missing: missing, Counts: map[string]int{}}
+	for _, k := range kinds {
+		f.refresh(ctx, k, nil, true)
+		report.Counts[k.items] = len(f.publish(k).items)
+		for _, c := range there {
+			c.mu.Lock()
+			if c.cacheOf(k).missing {
+				report.Missing = append(report.Missing, fmt.Sprintf("%s: it has not listed its %s", c.Name, k.items))
+			}
+			c.mu.Unlock()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	report.Collisions = slices.SortedFunc(maps.Values(f.collisions), func(a, b Collision) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return report, nil
+}

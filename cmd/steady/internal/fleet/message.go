@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+)
+
+// JSON-RPC codes of what we answer ourselves.
+const (
+	codeParse       = -32700
+	codeInvalid     = -32600
+	codeNoMethod    = -32601
+	codeParams      = -32602
+	codeUnavailable = -32000
+	codeRevision    = -32022 // basic protocol of 2026-07-28, "unsupported protocol version"
+)
+
+// Keys in _meta.
+const (
+	metaRevision     = "io.modelcontextprotocol/protocolVersion"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+	metaServerInfo   = "io.modelcontextprotocol/serverInfo"
+	metaServers      = "steady/servers"
+	progressToken    = "progressToken"
+)
+
+// stateless is the first revision without a handshake.
+const stateless = "2026-07-28"
+
+// A message is a line and what has to be known of it to send it where it belongs.
+// All fields are parts of raw.
+type message struct {
+	raw    []byte
+	id     []byte // nil if there is none
+	method string // "" for a response
+	params []byte
+	result []byte
+	failed []byte // the error of a response
+}
+
+func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
+
+// meta returns a member of the parameters' _meta, or nil.
+func (m *message) meta(key string) []byte { return jsonl.Member(jsonl.Member(m.params, "_meta"), key) }
+
+// modern reports whether the message says itself which revision it is of, as
+// those without a handshake do.
+func (m *message) modern() bool { return m.meta(metaRevision) != nil }
+
+// parse reads valid JSON. It returns why it is no message, or "". A member that
+// is there twice has two meanings, of which the server might not see ours.
+func parse(line []byte) (m message, why string) {
+	m.raw = line
+	seen := map[string]bool{}
+	version, method := false, true
+	jsonl.Members(line, func(key, value []byte) {
+		if seen[string(key)] {
+			why = "the member " + strconv.Quote(string(key)) + " is there twice"
+		}
+		switch string(key) {
+		case "jsonrpc":
+			version = string(value) == `"2.0"`
+		case "id":
+			m.id = value
+		case "method":
+			m.method, method = jsonl.Text(value)
+		case "params":
+			m.params = value
+		case "result":
+			m.result = value
+		case "error":
+			m.failed = value
+		default:
+			return
+		}
+		seen[string(key)] = true
+	})
+	switch {
+	case len(line) > 0 && bytes.TrimLeft(line, " \t")[0] == '[':
+		why = "a batch of messages is not supported: send them one by one"
+	case why != "":
+	case !version || !method:
+		why = "it is no JSON-RPC message"
+	case m.id != nil && !jsonl.IsID(m.id) && string(m.id) != "null":
+		m.id, why = nil, "its id is neither a string nor a number"
+	case m.method == "" && m.result == nil && m.failed == nil:
+		why = "it has neither a method nor a result nor an error"
+	}
+	return m, why
+}
+
+// refusal is an error response. A nil id stands for null, and nil data for none.
+func refusal(id []byte, code int, text string, data any) []byte {
+	if id == nil {
+		id = []byte("null")
+	}
+	out, _ := json.Marshal(struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+			Data    any    `json:"data,omitempty"`
+		} `json:"error"`
+	}{"2.0", id, struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    any    `json:"data,omitempty"`
+	}{code, text, data}})
+	return out
+}
+
+// result is a response with a result, which is valid JSON.
+func result(id, value []byte) []byte {
+	return append(append(append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"result":`...), value...), '}')
+}
+
+func notification(method string, params []byte) []byte {
+	out := append([]byte(`{"jsonrpc":"2.0","method":`), quote(method)...)
+	if params != nil {
+		out = append(append(out, `,"params":`...), params...)
+	}
+	return append(out, '}')
+}
+
+// quote returns text as JSON.
+func quote(text string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text)
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+
+// toNumber returns the number that a JSON value is, if it is one of ours.
+func toNumber(value []byte) (int64, bool) {
+	n, err := strconv.ParseInt(jsonl.IDKey(value), 10, 64)
+	return n, err == nil && value[0] != '"'
+}
