@@ -28,6 +28,9 @@ var (
 	goBlock   = regexp.MustCompile("(?m)(?:^<!-- (example|file): (\\S+) -->\n\n?)?^```go\n((?s:.*?))^```$")
 	mdLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	makeUse   = regexp.MustCompile("`make ([a-z-]+)")
+	heading   = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
+	notInSlug = regexp.MustCompile(`[^a-z0-9 _-]`)
+	goRun     = regexp.MustCompile(`go run (?:-C )?(?:\./)?([a-z][a-z/]*)`)
 	makeRule  = regexp.MustCompile(`(?m)^([a-z-]+):`)
 	updateDoc = os.Getenv("STEADY_UPDATE_DOCS") != ""
 )
@@ -141,18 +144,39 @@ func TestDocLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range mdLink.FindAllStringSubmatch(string(data), -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			target, heading, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 				continue
 			}
-			if _, err := os.Stat(filepath.FromSlash(path.Join(path.Dir(doc), target))); err != nil {
+			page := doc
+			if target != "" {
+				page = path.Join(path.Dir(doc), target)
+			}
+			if _, err := os.Stat(filepath.FromSlash(page)); err != nil {
 				t.Errorf("%s links to %s, which is not there", doc, m[1])
+			} else if heading != "" && !slices.Contains(headings(t, page), heading) {
+				t.Errorf("%s links to %s, which has no such heading", doc, m[1])
 			}
 		}
 	}
 }
 
-// TestDocCommands checks that every make target that a document names exists.
+// headings returns what the headings of a page can be linked by.
+func headings(t *testing.T, page string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.FromSlash(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slugs []string
+	for _, m := range heading.FindAllStringSubmatch(string(data), -1) {
+		slugs = append(slugs, strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return slugs
+}
+
+// TestDocCommands checks that every make target and every program that a
+// document names exists.
 func TestDocCommands(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
@@ -170,6 +194,11 @@ func TestDocCommands(t *testing.T) {
 		for _, m := range makeUse.FindAllStringSubmatch(string(data), -1) {
 			if !slices.Contains(targets, m[1]) {
 				t.Errorf("%s names `make %s`, which the Makefile does not have", doc, m[1])
+			}
+		}
+		for _, m := range goRun.FindAllStringSubmatch(string(data), -1) {
+			if programs, _ := filepath.Glob(filepath.Join(filepath.FromSlash(m[1]), "*.go")); len(programs) == 0 {
+				t.Errorf("%s runs %s, which is no program", doc, m[1])
 			}
 		}
 	}
