@@ -54,7 +54,8 @@ type RunOptions struct {
 	// defaults.
 	Stdio *stdioguard.Options
 	// Guard is the guard that main took itself, because something prints before
-	// Run. Run closes it. Stdio must then be nil; over HTTP it is closed at once.
+	// Run. Run closes it, also where it fails. Stdio must then be nil; over HTTP it
+	// is closed at once.
 	Guard *stdioguard.Transport
 
 	// StopWindow is how long calls in flight may take after a signal or the end of
@@ -86,9 +87,11 @@ func (o *RunOptions) BindFlags(flags *flag.FlagSet) {
 //
 // SIGTERM, SIGINT and the end of ctx take no more calls and let those in flight
 // finish, for StopWindow; then they are cancelled and have a second to answer. A
-// second signal does that at once. What [Wrap] started for server is closed
-// after that, with a second to finish, or over HTTP what is left of the window.
-// So a server runs once.
+// second signal does that at once. A signal that also ends ctx, because main made it
+// with [signal.NotifyContext], counts once.
+//
+// What [Wrap] started for server is closed after that, with a second to finish, or
+// over HTTP what is left of the window; also where Run fails. So a server runs once.
 //
 // On HTTP both eras of the protocol are served, at Path ([Endpoint]); the
 // address is reported as a [Serving] event. Nothing is written to standard
@@ -107,15 +110,14 @@ func Run(ctx context.Context, server *mcp.Server, opts *RunOptions) error {
 	setDefault(&o.HealthPath, DefaultHealthPath)
 	setDefault(&o.headerTimeout, headerTimeout)
 	if o.Guard != nil && o.Stdio != nil {
-		return errors.New("steady: RunOptions has both Stdio and Guard; a guard has its options already")
+		return errors.Join(
+			errors.New("steady: RunOptions has both Stdio and Guard; a guard has its options already"),
+			o.Guard.Close(),
+			closeStack(ended(), server),
+		)
 	}
 	if o.Addr == "" {
 		return o.runStdio(ctx, server)
-	}
-	if o.Guard != nil {
-		if err := o.Guard.Close(); err != nil {
-			return err
-		}
 	}
 	return o.runHTTP(ctx, server)
 }
@@ -129,7 +131,7 @@ func (o *RunOptions) runStdio(ctx context.Context, server *mcp.Server) error {
 		s.Observer = first(s.Observer, o.Observer)
 		var err error
 		if guard, err = stdioguard.Guard(&s); err != nil {
-			return err
+			return errors.Join(err, closeStack(ended(), server))
 		}
 	}
 	var wrap func(mcp.Transport) mcp.Transport
@@ -140,34 +142,46 @@ func (o *RunOptions) runStdio(ctx context.Context, server *mcp.Server) error {
 }
 
 func (o *RunOptions) runHTTP(ctx context.Context, server *mcp.Server) error {
+	endpoint, web, err := o.prepare(ctx, server)
+	if err != nil {
+		return errors.Join(err, closeStack(ended(), server))
+	}
+	listener, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		return errors.Join(
+			fmt.Errorf("steady: cannot serve HTTP on %q (an address is written as localhost:8080): %w", o.Addr, err),
+			closeStack(ended(), server),
+		)
+	}
+	return o.serveHTTP(ctx, server, endpoint, web, listener)
+}
+
+// prepare returns the endpoint for server, and what serves it and its health. It
+// gives back standard input and output, if main took them.
+func (o *RunOptions) prepare(ctx context.Context, server *mcp.Server) (*Endpoint, *http.Server, error) {
+	if o.Guard != nil {
+		if err := o.Guard.Close(); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, path := range []string{o.Path, o.HealthPath} {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{} ") {
+			return nil, nil, fmt.Errorf("steady: %q is no path; write it as /mcp", path)
+		}
+	}
+	if o.Path == o.HealthPath {
+		return nil, nil, fmt.Errorf("steady: the path %q cannot be both the endpoint's and that of its health", o.Path)
+	}
 	h := valueOf(o.HTTP)
 	h.Observer = first(h.Observer, o.Observer)
 	endpoint, err := Handler(func(*http.Request) *mcp.Server { return server }, &h)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	mux := http.NewServeMux()
-	for _, path := range []string{o.Path, o.HealthPath} {
-		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{} ") {
-			return fmt.Errorf("steady: %q is no path; write it as /mcp", path)
-		}
-	}
-	if o.Path == o.HealthPath {
-		return fmt.Errorf("steady: the path %q cannot be both the endpoint's and that of its health", o.Path)
-	}
 	mux.Handle(o.Path, endpoint)
 	mux.HandleFunc(o.HealthPath, endpoint.Health)
-	var signals chan os.Signal // nil, and never ready, with NoSignals
-	if !o.NoSignals {
-		signals = make(chan os.Signal, 2)
-		signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-		defer signal.Stop(signals)
-	}
-	listener, err := net.Listen("tcp", o.Addr)
-	if err != nil {
-		return fmt.Errorf("steady: cannot serve HTTP on %q (an address is written as localhost:8080): %w", o.Addr, err)
-	}
-	web := &http.Server{
+	return endpoint, &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: o.headerTimeout,
 		// For whatever is not the endpoint, which has its own.
@@ -177,31 +191,50 @@ func (o *RunOptions) runHTTP(ctx context.Context, server *mcp.Server) error {
 		ErrorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 		// Values, and no end: calls in flight outlive ctx.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}, nil
+}
+
+// serveHTTP serves until it is told to stop, or cannot go on, and stops in order.
+func (o *RunOptions) serveHTTP(ctx context.Context, server *mcp.Server, endpoint *Endpoint, web *http.Server, listener net.Listener) error {
+	var signals chan os.Signal // nil, and never ready, with NoSignals
+	if !o.NoSignals {
+		signals = make(chan os.Signal, 2)
+		signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+		defer signal.Stop(signals)
 	}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	endpoint.observer.Observe(ctx, Serving{URL: "http://" + listener.Addr().String() + o.Path})
 
-	var cause error
+	var failure, cause error
+	seen := 0 // signals
 	select {
 	case err := <-served:
-		return errors.Join(fmt.Errorf("steady: %w", err), closeStack(ended(), server))
+		failure = fmt.Errorf("steady: %w", err)
+		cause = failure
 	case s := <-signals:
 		cause = errors.New(s.String())
+		seen++
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	}
-	window, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	defer time.AfterFunc(o.StopWindow, func() { cancel(cause) }).Stop()
+	window, hurry := context.WithCancelCause(context.Background())
+	defer hurry(nil)
+	defer time.AfterFunc(o.StopWindow, func() { hurry(cause) }).Stop()
 	go func() {
-		select {
-		case <-signals:
-			cancel(cause)
-		case <-window.Done():
+		// Behind the end of ctx the first signal is, as a rule, the one that ended
+		// it. So it is the second signal that hurries, whatever else there was.
+		for ; seen < 2; seen++ {
+			select {
+			case <-signals:
+			case <-window.Done():
+				return
+			}
 		}
+		hurry(cause)
 	}()
 	return errors.Join(
+		failure,
 		endpoint.Shutdown(window),
 		closeServer(web),
 		closeStack(window, server),

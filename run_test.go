@@ -5,9 +5,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strings"
 	"sync"
@@ -25,6 +25,10 @@ import (
 
 // runVariable makes the test program a server, which is what main would be.
 const runVariable = "STEADY_TEST_RUN"
+
+// notifyVariable makes the server end its context by signals as well, as many a
+// main does. SIGHUP ends nothing but that.
+const notifyVariable = "STEADY_TEST_NOTIFY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runVariable) == "" {
@@ -78,7 +82,13 @@ func runMain() error {
 	opts := &steady.RunOptions{StopWindow: stop}
 	opts.BindFlags(flag.CommandLine)
 	flag.Parse()
-	return steady.Run(context.Background(), server, opts)
+	ctx := context.Background()
+	if os.Getenv(notifyVariable) != "" {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+	}
+	return steady.Run(ctx, server, opts)
 }
 
 // A program is a server that runs as a process.
@@ -94,10 +104,10 @@ type program struct {
 var servingLine = regexp.MustCompile(`steady\.serving url=(http://\S+)`)
 
 // start starts the server on HTTP, on a free port of the loopback address.
-func start(t *testing.T, window string) *program {
+func start(t *testing.T, window string, env ...string) *program {
 	t.Helper()
 	p := &program{cmd: exec.Command(os.Args[0], "-http=127.0.0.1:0"), exited: make(chan error, 1)}
-	p.cmd.Env = append(os.Environ(), runVariable+"="+window)
+	p.cmd.Env = append(append(os.Environ(), runVariable+"="+window), env...)
 	stderr, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
@@ -161,25 +171,19 @@ func connectTo(t *testing.T, url, revision string) *mcp.ClientSession {
 func TestRunHTTPFinishesCallsInFlight(t *testing.T) {
 	t.Parallel()
 	for _, revision := range mcptest.Revisions {
-		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-			t.Run(revision+" "+signal.String(), func(t *testing.T) {
+		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			t.Run(revision+" "+s.String(), func(t *testing.T) {
 				t.Parallel()
 				p := start(t, "20s")
 				cs, late := connectTo(t, p.url, revision), connectTo(t, p.url, revision)
-				answer := make(chan error, 1)
-				go func() {
-					res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "read_note", Arguments: map[string]any{"takes": "1s"}})
-					if err == nil && mcptest.Text(res) != "the note" {
-						err = fmt.Errorf("answered %q", mcptest.Text(res))
-					}
-					answer <- err
-				}()
+				answer := make(chan string, 1)
+				go func() { answer <- readFor(cs, "1s") }()
 				p.says(t, "reading")
-				require.NoError(t, p.cmd.Process.Signal(signal))
+				require.NoError(t, p.cmd.Process.Signal(s))
 				p.says(t, "steady.draining")
 				_, err := late.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_note"})
 				require.Error(t, err)
-				require.NoError(t, <-answer)
+				require.Equal(t, "the note", <-answer)
 				start := time.Now()
 				require.NoError(t, p.ends(t))
 				require.Less(t, time.Since(start), 10*time.Second, "the streams of idle clients are not waited for")
@@ -187,6 +191,54 @@ func TestRunHTTPFinishesCallsInFlight(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A signal that ends Run's context as well is one signal, whichever of the two
+// arrives first.
+func TestRunHTTPCountsASignalOnce(t *testing.T) {
+	t.Parallel()
+	times := 6
+	if os.Getenv("STEADY_LONG") != "" {
+		times = 60
+	}
+	for i := range times {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			p := start(t, "60s", notifyVariable+"=1")
+			cs := connectTo(t, p.url, mcptest.Revisions[i%len(mcptest.Revisions)])
+			answer := make(chan string, 1)
+			go func() { answer <- readFor(cs, "2s") }()
+			p.says(t, "reading")
+			require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+			require.Equal(t, "the note", <-answer, p.stderr())
+			require.NoError(t, p.ends(t))
+		})
+	}
+	t.Run("the context first", func(t *testing.T) {
+		t.Parallel()
+		p := start(t, "60s", notifyVariable+"=1")
+		short, long := connectTo(t, p.url, mcptest.Stateless), connectTo(t, p.url, mcptest.Stateless)
+		answers := make(chan string, 1)
+		go func() { answers <- readFor(short, "2s") }()
+		go readFor(long, "60s")
+		require.Eventually(t, func() bool { return strings.Count(p.stderr(), "reading") == 2 }, 30*time.Second, 5*time.Millisecond)
+		require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+		p.says(t, "steady.draining")
+		require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+		require.Equal(t, "the note", <-answers, p.stderr())
+		require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM), "the second hurries")
+		p.says(t, "cancelled:")
+		require.NoError(t, p.ends(t))
+	})
+}
+
+// readFor calls the slow tool, and returns what it answers.
+func readFor(cs *mcp.ClientSession, takes string) string {
+	res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "read_note", Arguments: map[string]any{"takes": takes}})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return mcptest.Text(res)
 }
 
 // What takes longer than the window is cancelled, and may still answer.
@@ -198,14 +250,7 @@ func TestRunHTTPCancelsAfterTheWindow(t *testing.T) {
 			p := start(t, "100ms")
 			cs := connectTo(t, p.url, revision)
 			answer := make(chan string, 1)
-			go func() {
-				res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "read_note", Arguments: map[string]any{"takes": "60s"}})
-				if err != nil {
-					answer <- "error: " + err.Error()
-					return
-				}
-				answer <- mcptest.Text(res)
-			}()
+			go func() { answer <- readFor(cs, "60s") }()
 			p.says(t, "reading")
 			require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 			require.NoError(t, p.ends(t))
@@ -256,27 +301,6 @@ func TestRunStdio(t *testing.T) {
 			require.NoError(t, cs.Close())
 			require.Contains(t, stderr.String(), "[stdout] stray line")
 		})
-	}
-}
-
-func TestRunRefuses(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
-	for _, c := range []struct {
-		opts *steady.RunOptions
-		want string
-	}{
-		{&steady.RunOptions{Addr: taken.Addr().String()}, "address already in use"},
-		{&steady.RunOptions{Addr: "8080"}, "localhost:8080"},
-		{&steady.RunOptions{Addr: "localhost:0", HTTP: &steady.HTTPOptions{AllowOrigins: []string{"example.com"}}}, `"example.com"`},
-		{&steady.RunOptions{Addr: "localhost:0", HTTP: &steady.HTTPOptions{MaxBody: -1}}, "negative"},
-		{&steady.RunOptions{Addr: "localhost:0", Path: "no slash"}, "no slash"},
-		{&steady.RunOptions{Addr: "localhost:0", Path: "/x", HealthPath: "/x"}, "/x"},
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		require.ErrorContains(t, steady.Run(ctx, mcptest.Server(), c.opts), c.want)
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +34,7 @@ type helper struct {
 	Wait   bool   `json:",omitempty"` // between Before and the guard, until descriptor 3 is closed
 	Then   string `json:",omitempty"` // instead of serving: see instead
 	Late   string `json:",omitempty"` // a way to write after Close
+	Notify bool   `json:",omitempty"` // end the context by the signals as well, and by SIGHUP
 	// If zero, much longer than a test may take: a test that does not name a
 	// duration does not depend on the speed of the machine.
 	EOFMs, StopMs, GraceMs, SettleMs int `json:",omitempty"`
@@ -57,6 +60,11 @@ func runHelper(config string) int {
 		return 3
 	}
 	ctx := context.Background()
+	if h.Notify {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+	}
 	if h.SDK {
 		if err := newServer().Run(ctx, &mcp.StdioTransport{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -83,6 +83,26 @@ func TestSignals(t *testing.T) {
 		term(p, syscall.SIGTERM)
 		end(p, "received terminated", 0)
 	})
+	// Whichever of the two arrives first.
+	for i := range 3 {
+		t.Run("one signal, which ends the context too/"+strconv.Itoa(i), func(t *testing.T) {
+			p := begin(t, helper{Notify: true}, script{Ms: 1000})
+			term(p, syscall.SIGTERM)
+			end(p, "slept", 0)
+		})
+	}
+	t.Run("the end of the context, then a signal, then another", func(t *testing.T) {
+		p := begin(t, helper{Notify: true}, script{Ms: 1000})
+		p.send(p.tool("1000000", "sleep", script{Ms: long}))
+		p.alive()
+		term(p, syscall.SIGHUP)
+		refused(p)
+		term(p, syscall.SIGTERM)
+		require.Equal(t, "slept", p.wait("1").text())
+		term(p, syscall.SIGTERM)
+		require.Contains(t, p.wait("1000000").text(), "received terminated")
+		end(p, "", 0)
+	})
 	// A client closes the pipe, and gives the server time before it sends a
 	// signal.
 	t.Run("end of input, then the signal", func(t *testing.T) {
