@@ -1,9 +1,13 @@
 // Package steady makes MCP servers on the official Go SDK
 // ([github.com/modelcontextprotocol/go-sdk]) hold up against what models,
-// clients and operators do to them. Two lines do it for a server that exists:
+// clients and operators do to them. Two calls do it for a server that exists:
 //
-//	steady.Wrap(server, nil)
-//	steady.Run(ctx, server, nil)
+//	if _, err := steady.Wrap(server, nil); err != nil {
+//		log.Fatal(err)
+//	}
+//	if err := steady.Run(ctx, server, nil); err != nil {
+//		log.Fatal(err)
+//	}
 //
 // [Wrap] installs middleware. [Run] serves, on stdio or HTTP, and ends in order;
 // [Handler] is for those who have an HTTP server.

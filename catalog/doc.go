@@ -19,7 +19,8 @@
 //
 //	c, err := catalog.New(source, &catalog.Options{Caller: upstream})
 //	...
-//	steady.Wrap(server, nil)
+//	_, err = steady.Wrap(server, nil)
+//	...
 //	err = c.Install(ctx, server) // last
 //
 // Every call is checked against the entry's schema and answered as
