@@ -9,6 +9,13 @@
 // with a rate-limited failure that says when to come back. Nothing is ever
 // retried here.
 //
+//	limiter := limits.New(&limits.Options{
+//		Rate:  limits.Rate{PerSecond: 10, Burst: 50},
+//		Tools: map[string]limits.Limit{"export_orders": {Deadline: 2 * time.Minute, Running: 2}},
+//	})
+//	defer limiter.Close(ctx)
+//	server.AddReceivingMiddleware(limiter.Middleware())
+//
 // # Order
 //
 // Install it inside discovery, so that a name has its final form when it is

@@ -4,6 +4,13 @@
 // session in production. Two things keep that from happening, and each works
 // without the other.
 //
+//	pager := pagination.Keyset(ordersAfter, func(o Order) string { return o.ID }, nil)
+//	search := func(ctx context.Context, req *mcp.CallToolRequest, in SearchInput) (*mcp.CallToolResult, pagination.Page[Order], error) {
+//		return pager.Page(ctx, req, in.Input, in.Filter) // SearchInput embeds pagination.Input
+//	}
+//	mcp.AddTool(server, pagination.Tool[SearchInput](searchTool, pager), search)
+//	server.AddReceivingMiddleware(pagination.NewBudget(nil).Middleware())
+//
 // # Pages
 //
 // A [Pager] answers a call with one [Page]: some items, and the cursor of the

@@ -2,6 +2,12 @@
 // their author wrote them, under names that clients take, with schemas that
 // clients load, and the same to the byte at every launch.
 //
+//	tools := registry.New(server, nil) // before steady.Wrap
+//	registry.Add(tools, &mcp.Tool{Name: "search_papers", Description: "..."}, searchPapers)
+//	registry.Add(tools, &mcp.Tool{Name: "get_paper", Description: "..."}, getPaper,
+//		registry.Renamed("fetch_paper", "2027-01-31"))
+//	if err := tools.Err(); err != nil { ... }
+//
 // # What it does
 //
 //   - [Add] and [AddRaw] register tools. What would surprise at call time (a

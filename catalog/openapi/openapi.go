@@ -1,6 +1,12 @@
 // Package openapi reads the entries of a [catalog.Catalog] from an OpenAPI
 // document, version 3.0 or 3.1, as JSON or YAML.
 //
+//	doc, err := openapi.Parse(document, nil)
+//	...
+//	upstream, err := catalog.NewUpstream(doc.Server, nil)
+//	...
+//	c, err := catalog.New(doc.Source(), &catalog.Options{Caller: upstream})
+//
 // References to other files and hosts are refused. An operation that the
 // catalog cannot call, because its body is no JSON for example, is a problem
 // and not an error: the others are read.

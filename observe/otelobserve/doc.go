@@ -7,9 +7,17 @@
 //
 //   - [Telemetry.Middleware] is receiving middleware. Add it last, so that it
 //     stands outermost: a span and a duration for every request and notification.
+//
 //   - [Telemetry.Observe] makes it an [observe.Observer]: counters from the
 //     events of all packages. Pass it with a logger, since counters do not
 //     replace what a log says: observe.Multi(telemetry, observe.Or(nil)).
+//
+//     telemetry, err := otelobserve.New(nil) // the providers that otel has been given
+//     ...
+//     steady.Wrap(server, &steady.Options{Observer: observe.Multi(telemetry, observe.Or(nil))})
+//     server.AddReceivingMiddleware(telemetry.Middleware()) // after Wrap
+//     ...
+//     telemetry.Close(ctx) // before the providers are shut down
 //
 // Together they know more: the span of a call that discovery has routed names
 // the tool that ran, and holds the events and the incident id of the call.
