@@ -245,7 +245,7 @@ func (r *run) await(ctx context.Context) (mcp.Result, error) {
 // on, unless there is no way to recognize it.
 func (r *run) leave() {
 	if r.alone {
-		r.m.background(func() { r.abort(r.m.life, "The caller has gone.") })
+		r.m.background(func() { _ = r.abort(r.m.life, "The caller has gone.") })
 		return
 	}
 	r.m.background(func() {

@@ -152,6 +152,8 @@ func pick(responses map[string]json.RawMessage, keys map[string]string) (map[str
 // to anything else are ignored, as the extension asks. An answer that does not
 // fit its question is refused together with all others.
 func (m *Manager) deliver(ctx context.Context, id string, responses map[string]json.RawMessage) (Record, error) {
+	ctx, done := context.WithTimeout(ctx, storeAway)
+	defer done()
 	return m.persist(ctx, id, func(rec *Record, _ time.Time) error {
 		if rec.Status.Terminal() {
 			return errEnded

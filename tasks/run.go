@@ -295,13 +295,13 @@ func (r *run) decide(out outcome) {
 // reason: the outcome is not known, so it must not just try again.
 func (r *run) fail(ctx context.Context, cause error, message string, f *errors.Failure) {
 	e := ending{status: Failed, err: &Error{Code: jsonrpc.CodeInternalError, Message: message}, cause: cause}
-	r.end(ctx, e, outcome{res: f.Because("%s", message).DoNotRetry().Result(r.req)})
+	_ = r.end(ctx, e, outcome{res: f.Because("%s", message).DoNotRetry().Result(r.req)})
 }
 
 // abort is fail for a cancellation.
-func (r *run) abort(ctx context.Context, message string) {
+func (r *run) abort(ctx context.Context, message string) error {
 	e := ending{status: Cancelled, message: message, cause: errCancelled}
-	r.end(ctx, e, outcome{res: errors.Refused("the call was cancelled").Because("%s", message).Result(r.req)})
+	return r.end(ctx, e, outcome{res: errors.Refused("the call was cancelled").Because("%s", message).Result(r.req)})
 }
 
 // handOver stops the body, for another process to take over once it has
@@ -312,7 +312,8 @@ func (r *run) handOver() {
 	r.cancel(errClosing)
 }
 
-func (r *run) end(ctx context.Context, e ending, out outcome) {
+// end writes an ending down and tells the body, even if the store does not answer.
+func (r *run) end(ctx context.Context, e ending, out outcome) error {
 	rec, err := r.m.persist(ctx, r.id, func(rec *Record, now time.Time) error {
 		if rec.Run != r.number {
 			return errFenced
@@ -328,6 +329,10 @@ func (r *run) end(ctx context.Context, e ending, out outcome) {
 	}
 	r.decide(out)
 	r.cancel(e.cause)
+	if stderrors.Is(err, errFenced) || stderrors.Is(err, errEnded) {
+		return nil
+	}
+	return err
 }
 
 // detach makes the run follow its record, which others can now change: another

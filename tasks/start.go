@@ -126,7 +126,7 @@ func (m *Manager) stopRun(r *run) {
 		r.cancel(errClosing)
 		return
 	}
-	r.abort(m.life, "Stopped by the operator.")
+	_ = r.abort(m.life, "Stopped by the operator.")
 }
 
 // runAgain starts the handler of a task that this process has claimed.

@@ -145,8 +145,12 @@ func (m *Manager) lostTask(id string) Record {
 // cancel ends a task, unless it has ended: then it returns the task as it is.
 // The handler is told, and the key stays held until it has returned.
 func (m *Manager) cancel(ctx context.Context, id string) (Record, error) {
+	ctx, done := context.WithTimeout(ctx, storeAway)
+	defer done()
 	if r := m.local(id); r != nil {
-		r.abort(ctx, "Cancelled on request.")
+		if err := r.abort(ctx, "Cancelled on request."); err != nil {
+			return Record{}, err
+		}
 		return m.store.Get(ctx, id)
 	}
 	e := ending{status: Cancelled, message: "Cancelled on request."}
@@ -180,7 +184,8 @@ func (m *Manager) publicError(ctx context.Context, operation, id string, err err
 		Because("their store does not answer; what runs goes on").RetryAfter(storeAway).Cause(err)
 }
 
-// storeAway is when to try again if the store does not answer.
+// storeAway is when to try again if the store does not answer, and how long a caller
+// waits for it to write something down.
 const storeAway = 5 * time.Second
 
 // onWire makes a protocol error of what a tool would answer with a result.

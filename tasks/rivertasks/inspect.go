@@ -45,7 +45,7 @@ func Inspect(ctx context.Context, dsn string, opts *Options) (*Inspection, error
 	if opts == nil {
 		opts = &Options{}
 	}
-	db, err := openDatabase(ctx, dsn, opts, observe.Or(opts.Observer))
+	db, err := openDatabase(ctx, dsn, opts, false, observe.Or(opts.Observer))
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,9 @@ func openPostgres(ctx context.Context, dsn, schema string, logger *slog.Logger) 
 	if err != nil {
 		return nil, fmt.Errorf("rivertasks: %w", err) // without the password
 	}
+	if strings.Contains(cfg.ConnConfig.Host, "@") { // what follows would be printed as the name of a host
+		return nil, errors.New("rivertasks: the address of the database has more than one @: write %40 for those in the user's name or password")
+	}
 	if !strings.Contains(dsn, "pool_max_conns") {
 		cfg.MaxConns = 16
 	}
@@ -67,7 +70,7 @@ func openPostgres(ctx context.Context, dsn, schema string, logger *slog.Logger) 
 		return nil, fmt.Errorf("rivertasks: connecting to the database: %w", err)
 	}
 	if current == nil {
-		return nil, fmt.Errorf("rivertasks: there is no schema %q in the database: create it first", schema)
+		return nil, fmt.Errorf("rivertasks: there is no schema %q in the database: create it first", cfg.ConnConfig.RuntimeParams["search_path"])
 	}
 	d.channel = "mcp_task." + *current
 	if len(d.channel) > 63 { // PostgreSQL's limit for a name
@@ -126,19 +129,16 @@ func (d *pgDB) writeOnce(ctx context.Context, pool *pgxpool.Pool, f func(context
 }
 
 // migrate holds a lock: River's migrations need transactions of their own, and
-// River takes none.
+// River takes none. They come from the pool, which may have a single connection.
 func (d *pgDB) migrate(ctx context.Context) error {
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockMigrate)); err != nil {
 		return err
 	}
-	defer func() {
-		_, _ = conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(lockMigrate))
-	}()
 	m, err := rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: d.logger})
 	if err != nil {
 		return err
@@ -153,7 +153,13 @@ func (d *pgDB) migrate(ctx context.Context) error {
 	return d.writeOnce(ctx, d.pool, func(ctx context.Context, t tx) error { return migrateTx(ctx, t, "postgres") })
 }
 
-func (d *pgDB) check(ctx context.Context) error { return checkSchema(ctx, d.read(), "postgres") }
+func (d *pgDB) check(ctx context.Context) error {
+	m, err := rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: d.logger})
+	if err != nil {
+		return err
+	}
+	return checkSchema(ctx, d.read(), "postgres", `SELECT 1 WHERE to_regclass('mcp_schema') IS NOT NULL`, m)
+}
 
 // listen keeps a connection that listens, and makes a new one when it is lost.
 func (d *pgDB) listen(ctx context.Context, changed func(string)) {

@@ -172,7 +172,7 @@ func newerRiver(ctx context.Context, q querier, known []rivermigrate.Migration, 
 	}
 	var have int
 	if _, e := scanOne(ctx, q, `SELECT max(version) FROM river_migration`, nil, &have); e != nil || have <= newest {
-		return fmt.Errorf("rivertasks: reading River's migrations: %w", err)
+		return fmt.Errorf("reading River's migrations: %w", err)
 	}
 	return &NewerError{Have: have, Want: newest, River: true}
 }

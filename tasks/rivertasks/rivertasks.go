@@ -22,6 +22,7 @@ package rivertasks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -110,7 +111,7 @@ func Open(ctx context.Context, dsn string, opts *Options) (*Store, error) {
 	}
 	s.opts = s.opts.withDefaults()
 	s.observer = observe.Or(s.opts.Observer)
-	db, err := openDatabase(ctx, dsn, &s.opts, s.observer)
+	db, err := openDatabase(ctx, dsn, &s.opts, !s.opts.NoMigrate, s.observer)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,10 @@ func Open(ctx context.Context, dsn string, opts *Options) (*Store, error) {
 	if s.opts.NoMigrate {
 		err = db.check(ctx)
 	} else {
-		err = db.migrate(ctx)
+		err = migrate(ctx, db)
+	}
+	if err == nil {
+		err = writable(ctx, db)
 	}
 	if err == nil {
 		_, err = scanOne(ctx, db.read(), `SELECT epoch FROM mcp_store`, nil, &s.epoch)
@@ -174,22 +178,44 @@ func Migrate(ctx context.Context, dsn string, opts *Options) error {
 	if opts == nil {
 		opts = &Options{}
 	}
-	db, err := openDatabase(ctx, dsn, opts, observe.Or(opts.Observer))
+	db, err := openDatabase(ctx, dsn, opts, true, observe.Or(opts.Observer))
 	if err != nil {
 		return err
 	}
 	defer db.close()
-	return db.migrate(ctx)
+	return migrate(ctx, db)
 }
 
-// openDatabase connects to what a DSN names.
-func openDatabase(ctx context.Context, dsn string, opts *Options, o observe.Observer) (database, error) {
+func migrate(ctx context.Context, db database) error {
+	err := db.migrate(ctx)
+	if _, newer := errors.AsType[*NewerError](err); err == nil || newer {
+		return err
+	}
+	return fmt.Errorf("rivertasks: bringing the schema of the database up to date: %w", err)
+}
+
+// writable returns an error if the database can be read only: whoever starts the
+// program is to learn that, rather than its callers.
+func writable(ctx context.Context, db database) error {
+	err := db.write(ctx, func(ctx context.Context, t tx) error {
+		_, err := t.exec(ctx, `UPDATE mcp_store SET epoch = epoch`)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("rivertasks: writing to the database: %w", err)
+	}
+	return nil
+}
+
+// openDatabase connects to what a DSN names. If create is set, a missing file is
+// created.
+func openDatabase(ctx context.Context, dsn string, opts *Options, create bool, o observe.Observer) (database, error) {
 	scheme, rest, _ := strings.Cut(dsn, ":")
 	logger := riverLogger(o)
 	switch scheme {
 	case "sqlite":
 		path, query, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "?")
-		return openSQLite(ctx, path, query, logger)
+		return openSQLite(ctx, path, query, create, logger)
 	case "postgres", "postgresql":
 		return openPostgres(ctx, dsn, opts.Schema, logger)
 	}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"github.com/riverqueue/river/rivermigrate"
 )
 
 //go:embed migrations
@@ -55,20 +57,29 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	whose := "the tasks"
-	if e.River {
-		whose = "River"
-	}
 	return fmt.Sprintf("rivertasks: the database has version %d of the schema of %s, and this program knows versions up to %d: "+
-		"it was upgraded by a newer program; use that one, or a database of its own", e.Have, whose, e.Want)
+		"it was upgraded by a newer program; use that one, or a database of its own", e.Have, whose(e.River), e.Want)
 }
 
 // An OlderError says that a database must be migrated first, and that
 // [Options.NoMigrate] forbids it.
-type OlderError struct{ Have, Want int }
+type OlderError struct {
+	Have int // version of the schema, 0 if there is none
+	Want int // version that this program needs
+	// River is set if it is River's own schema.
+	River bool
+}
 
 func (e *OlderError) Error() string {
-	return fmt.Sprintf("rivertasks: the database has version %d of the schema and this program needs %d: run rivertasks.Migrate, or leave Options.NoMigrate out", e.Have, e.Want)
+	return fmt.Sprintf("rivertasks: the database has version %d of the schema of %s and this program needs %d: run rivertasks.Migrate, or leave Options.NoMigrate out",
+		e.Have, whose(e.River), e.Want)
+}
+
+func whose(river bool) string {
+	if river {
+		return "River"
+	}
+	return "the tasks"
 }
 
 // readVersion returns the version of our schema, 0 if there is none, and the oldest
@@ -106,7 +117,7 @@ func migrateTx(ctx context.Context, q querier, kind string) error {
 	}
 	for _, m := range all[min(have, len(all)):] {
 		if _, err := q.exec(ctx, m.sql); err != nil {
-			return fmt.Errorf("rivertasks: migration %d: %w", m.version, err)
+			return fmt.Errorf("migration %d: %w", m.version, err)
 		}
 		if _, err := q.exec(ctx, `INSERT INTO mcp_schema (version, min_reader) VALUES ($1, $2)`, m.version, m.minReader); err != nil {
 			return err
@@ -119,18 +130,32 @@ func migrateTx(ctx context.Context, q querier, kind string) error {
 }
 
 // checkSchema returns an error if the schema is not one that this program can use
-// as it is.
-func checkSchema(ctx context.Context, q querier, kind string) error {
+// as it is. The query there has a row if there is one at all.
+func checkSchema[TTx any](ctx context.Context, q querier, kind, there string, m *rivermigrate.Migrator[TTx]) error {
 	all, err := migrationsOf(kind)
 	if err != nil {
 		return err
 	}
-	have, minReader, err := readVersion(ctx, q)
+	have, minReader := 0, 0
+	migrated, err := exists(ctx, q, there)
+	if err == nil && migrated {
+		have, minReader, err = readVersion(ctx, q)
+	}
 	if err != nil {
-		have = 0 // there is no such table
+		return fmt.Errorf("rivertasks: reading the version of the schema: %w", err)
 	}
 	if have < len(all) {
 		return &OlderError{Have: have, Want: len(all)}
 	}
-	return checkVersion(have, minReader, len(all))
+	if err := checkVersion(have, minReader, len(all)); err != nil {
+		return err
+	}
+	river, err := m.ExistingVersions(ctx)
+	if err := newerRiver(ctx, q, m.AllVersions(), err); err != nil {
+		return err
+	}
+	if want := len(m.AllVersions()); len(river) < want {
+		return &OlderError{Have: len(river), Want: want, River: true}
+	}
+	return nil
 }

@@ -55,15 +55,25 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 		execute(t, dsn, `DELETE FROM mcp_schema WHERE version > 90`)
 
 		execute(t, dsn, `INSERT INTO river_migration (line, version) VALUES ('main', 99)`)
-		_, err := rivertasks.Open(t.Context(), dsn, opts)
-		newer, ok := errors.AsType[*rivertasks.NewerError](err)
+		for _, noMigrate := range []bool{false, true} {
+			_, err := rivertasks.Open(t.Context(), dsn, &rivertasks.Options{NoMigrate: noMigrate})
+			newer, ok := errors.AsType[*rivertasks.NewerError](err)
+			require.True(t, ok, "%v", err)
+			require.True(t, newer.River)
+		}
+
+		execute(t, dsn, `DELETE FROM river_migration WHERE version >= 6`)
+		_, err := rivertasks.Open(t.Context(), dsn, &rivertasks.Options{NoMigrate: true})
+		older, ok := errors.AsType[*rivertasks.OlderError](err)
 		require.True(t, ok, "%v", err)
-		require.True(t, newer.River)
+		require.Equal(t, 5, older.Have)
+		require.True(t, older.River)
 	})
 }
 
 func TestManyMigrateAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
+		execute(t, dsn, `SELECT 1`) // makes the file
 		_, err := rivertasks.Open(t.Context(), dsn, &rivertasks.Options{NoMigrate: true})
 		older, ok := errors.AsType[*rivertasks.OlderError](err)
 		require.True(t, ok, "%v", err)
@@ -100,9 +110,12 @@ func TestAddressesThatMakeNoSense(t *testing.T) {
 		"sqlite:":                           "needs the path of a file",
 		"sqlite::memory:":                   "tasks.NewMemoryStore",
 		"sqlite:x.db?synchronous=off":       "synchronous=normal or synchronous=full",
-		"sqlite:x.db?cache=shared":          "not cache=shared",
-		"sqlite:/no/such/folder/x.db":       "opening /no/such/folder/x.db",
+		"sqlite:x.db?cache=shared":          `no parameter "cache"`,
+		"sqlite:x.db?key=hunter2":           `no parameter "key"`,
+		"sqlite:/no/such/folder/x.db":       "open /no/such/folder/x.db: no such file or directory",
+		"sqlite:/":                          "opening / (it must be a file",
 		"postgres://u:hunter2@[::bad/x":     "cannot parse",
+		"postgres://u:a@hunter2@host/x":     "write %40",
 		"postgres://u:hunter2@127.0.0.1:1/": "connecting to the database",
 	} {
 		_, err := rivertasks.Open(t.Context(), dsn, nil)

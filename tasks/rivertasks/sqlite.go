@@ -5,10 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/riverqueue/river/riverdriver/riversqlite"
@@ -21,6 +24,7 @@ import (
 // what only reads has others.
 type sqliteDB struct {
 	path    string
+	file    os.FileInfo // which file that was when it was opened
 	writer  *sql.DB
 	reader  *sql.DB
 	watcher *sql.DB // one connection that stays open, for PRAGMA data_version
@@ -28,7 +32,7 @@ type sqliteDB struct {
 	jobs    *queue[*sql.Tx]
 }
 
-func openSQLite(ctx context.Context, path, query string, logger *slog.Logger) (_ *sqliteDB, err error) {
+func openSQLite(ctx context.Context, path, query string, create bool, logger *slog.Logger) (_ *sqliteDB, err error) {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return nil, errors.New("rivertasks: sqlite: needs the path of a file, such as sqlite:/var/lib/app/tasks.db; for tasks in memory use tasks.NewMemoryStore")
 	}
@@ -40,7 +44,7 @@ func openSQLite(ctx context.Context, path, query string, logger *slog.Logger) (_
 	synchronous := "FULL"
 	for name, v := range values {
 		if name != "synchronous" || len(v) != 1 || !strings.EqualFold(v[0], "normal") && !strings.EqualFold(v[0], "full") {
-			return nil, fmt.Errorf("rivertasks: sqlite: takes the parameter synchronous=normal or synchronous=full, not %s=%s", name, strings.Join(v, ","))
+			return nil, fmt.Errorf("rivertasks: sqlite: takes synchronous=normal or synchronous=full, and there is no parameter %q, or not with this value", name)
 		}
 		synchronous = strings.ToUpper(v[0])
 	}
@@ -50,6 +54,11 @@ func openSQLite(ctx context.Context, path, query string, logger *slog.Logger) (_
 	address := func(pragmas ...string) string {
 		params := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + synchronous + ")"}, pragmas...)}
 		return (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: params.Encode()}).String()
+	}
+	if create {
+		if err := createFile(path); err != nil {
+			return nil, fmt.Errorf("rivertasks: %w", err)
+		}
 	}
 	d := &sqliteDB{path: path, logger: logger}
 	defer func() {
@@ -61,8 +70,11 @@ func openSQLite(ctx context.Context, path, query string, logger *slog.Logger) (_
 		return nil, err
 	}
 	d.writer.SetMaxOpenConns(1)
-	if err := d.writer.PingContext(ctx); err != nil {
-		return nil, fmt.Errorf("rivertasks: opening %s: %w", path, err)
+	if d.file, err = os.Stat(path); err == nil { // SQLite would create it
+		err = d.writer.PingContext(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rivertasks: opening %s (it must be a file of SQLite's, which this process may write, as it must its folder): %w", path, err)
 	}
 	if d.reader, err = sql.Open("sqlite", address("query_only(1)")); err != nil {
 		return nil, err
@@ -75,6 +87,36 @@ func openSQLite(ctx context.Context, path, query string, logger *slog.Logger) (_
 	d.watcher.SetMaxOpenConns(1)
 	d.jobs, err = newQueue(riversqlite.New(d.writer), logger)
 	return d, err
+}
+
+var creating sync.Mutex
+
+// createFile makes an empty file if there is none, for nobody else to read: it will
+// hold what users sent and got. To close a file that SQLite has open would free its
+// locks, so one that exists is left alone, and one that is new not used meanwhile.
+func createFile(path string) error {
+	creating.Lock()
+	defer creating.Unlock()
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// inPlace returns an error if the file is not the one any more that others open by
+// its name: what is written to it, nobody else would ever see.
+func (d *sqliteDB) inPlace() error {
+	if now, err := os.Stat(d.path); err == nil && os.SameFile(now, d.file) {
+		return nil
+	}
+	return fmt.Errorf("rivertasks: %s was removed or replaced while it was in use: put it back, or restart every process that uses it", d.path)
 }
 
 func (d *sqliteDB) close() {
@@ -92,6 +134,9 @@ func (d *sqliteDB) dialect() *dialect {
 func (d *sqliteDB) read() querier { return sqlQuerier{d.reader} }
 
 func (d *sqliteDB) write(ctx context.Context, f func(context.Context, tx) error) error {
+	if err := d.inPlace(); err != nil {
+		return err
+	}
 	t, err := d.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -134,7 +179,13 @@ func (d *sqliteDB) migrate(ctx context.Context) error {
 	return t.Commit()
 }
 
-func (d *sqliteDB) check(ctx context.Context) error { return checkSchema(ctx, d.read(), "sqlite") }
+func (d *sqliteDB) check(ctx context.Context) error {
+	m, err := rivermigrate.New(riversqlite.New(d.reader), &rivermigrate.Config{Logger: d.logger})
+	if err != nil {
+		return err
+	}
+	return checkSchema(ctx, d.read(), "sqlite", `SELECT 1 FROM sqlite_master WHERE name = 'mcp_schema'`, m)
+}
 
 // lookEvery is how often listen looks; a look costs some 15 us.
 const lookEvery = 20 * time.Millisecond
