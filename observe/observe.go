@@ -20,7 +20,8 @@
 //
 // An [Observer] is called from many goroutines at once, on the path of the
 // call that it describes. It must be safe for that, and it should return at
-// once: hand slow work to a queue of your own.
+// once: hand slow work to a queue of your own. It must not panic: in the
+// background, where some events come from, that ends the process.
 package observe
 
 import (
