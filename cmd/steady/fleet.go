@@ -107,7 +107,7 @@ func words(text string) (out []string, ok bool) {
 	if begun {
 		out = append(out, word.String())
 	}
-	return out, quote == 0 && len(out) > 0
+	return out, quote == 0 && len(out) > 0 && out[0] != ""
 }
 
 // options returns those of a fleet, whose servers are run as opts says.
