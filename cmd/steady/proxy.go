@@ -20,6 +20,10 @@ or let it speak to a server over HTTP for a client that only knows stdio:
 
     steady proxy -http https://example.com/mcp -header 'Authorization: Bearer $TOKEN'
 
+or offer a server on stdio, or another one over HTTP, to clients over HTTP:
+
+    steady proxy -listen localhost:8080 -- npx -y @modelcontextprotocol/server-everything
+
 Several servers can stand behind one endpoint. Their tools and prompts carry the
 server's name, as in files_read_file:
 
@@ -33,9 +37,8 @@ it is started again, with the same handshake, log level and subscriptions. A
 session that is lost over HTTP is begun again in the same way.
 `
 
-// A stage passes the messages of one client, a line each, on to what is behind it,
-// and the answers back, until the client's input ends or ctx does.
-type stage func(ctx context.Context, in io.Reader, out io.Writer) error
+// A stage stands before a server, or before another stage.
+type stage = proxy.Stage
 
 // newStage assembles what stands between a client and the server.
 func newStage(opts proxy.Options) stage {
@@ -56,8 +59,10 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 		t    targetFlags
 		does configFlags
 		many fleetFlags
+		over listenFlags
 	)
 	t.addServer(fs)
+	over.add(fs)
 	many.add(fs)
 	does.add(fs)
 	fs.IntVar(&opts.MaxLine, "max-message", proxy.DefaultMaxLine, "the largest message that is passed on, in `bytes`")
@@ -94,6 +99,9 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	if opts.MaxLine <= 0 || opts.Start <= 0 || opts.EOFWindow <= 0 || opts.StopWindow <= 0 {
 		return badUsage("-max-message, -start, -eof-window and -stop-window are positive")
 	}
+	if err := over.check(); err != nil {
+		return err
+	}
 	opts.Log = e.stderr
 
 	// A client that has gone is an error to clean up after, not a signal to die of.
@@ -125,10 +133,16 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = serve(ctx, e.stdin, e.stdout)
-	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.StopWindow)
+	if over.Addr == "" {
+		err = serve(ctx, e.stdin, e.stdout)
+	} else {
+		// A stage of its own costs a request nothing where it begins nothing.
+		over.Alone = opts.URL != "" && !cfg.Protects()
+		err = over.serve(ctx, serve, &opts)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.StopWindow)
 	defer cancel()
-	if late := end(over); late != nil {
+	if late := end(last); late != nil {
 		fmt.Fprintln(e.stderr, "steady proxy:", late)
 	}
 	return err

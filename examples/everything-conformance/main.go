@@ -16,10 +16,18 @@ import (
 
 func main() {
 	addr := flag.String("http", "127.0.0.1:0", "address to listen at")
+	stdio := flag.Bool("stdio", false, "serve stdio instead, as the bare SDK does")
 	bare := flag.Bool("bare", false, "install nothing of steady")
 	flag.Parse()
 
 	server := newServer()
+	if *stdio {
+		go touchWatched(context.Background(), server)
+		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	handler := bothEras(server)
 	if !*bare {
 		var err error

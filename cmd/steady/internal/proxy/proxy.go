@@ -120,7 +120,7 @@ func Run(ctx context.Context, opts Options) error {
 	return p.wait(ctx, ended)
 }
 
-func setDefault[T int | time.Duration](v *T, d T) {
+func setDefault[T int | int64 | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}

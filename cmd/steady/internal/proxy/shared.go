@@ -1,0 +1,382 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// sharedPatience is how long, in all, one client may hold up the others by not
+// reading.
+const sharedPatience = 5 * time.Second
+
+// A shared is the stage of all requests that have no session. Their ids and
+// progress tokens are made different for it.
+type shared struct {
+	front *Front
+	in    *io.PipeWriter
+	inMu  sync.Mutex
+	idle  *time.Timer
+
+	mu     sync.Mutex
+	last   int64
+	calls  map[string]*sharedCall // by the key of the id that the stage sees
+	ended  bool
+	warned map[string]bool // methods of messages that belong to nobody
+}
+
+// A sharedCall is one request.
+type sharedCall struct {
+	out    *reply
+	id     []byte // that its client gave it
+	token  []byte // for progress, likewise; nil if none
+	listen bool
+}
+
+// theShared returns the shared stage, which it starts if there is none.
+func (f *Front) theShared() (*shared, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.draining {
+		return nil, errors.New("the server is shutting down; call again in a moment")
+	}
+	if f.shared == nil {
+		in, w := io.Pipe()
+		s := &shared{front: f, in: w, calls: map[string]*sharedCall{}, warned: map[string]bool{}}
+		s.idle = time.AfterFunc(f.opts.SessionTimeout, s.end)
+		f.run(in, s.line, func(err error) {
+			if err != nil {
+				f.log.say("%v", err)
+			}
+			s.end()
+			s.fail(whyEnded(err))
+		})
+		f.shared = s
+	}
+	return f.shared, nil
+}
+
+// end takes no more requests, and ends the stage's input.
+func (s *shared) end() {
+	s.front.mu.Lock()
+	if s.front.shared == s {
+		s.front.shared = nil
+	}
+	s.front.mu.Unlock()
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.idle.Stop()
+	_ = s.in.Close()
+}
+
+// fail answers what waits for an answer.
+func (s *shared) fail(why string) {
+	s.mu.Lock()
+	calls := s.calls
+	s.calls = map[string]*sharedCall{}
+	s.mu.Unlock()
+	for _, c := range calls {
+		c.out.put("", refusal(c.id, codeUnavailable, "There is no answer from the server: "+why+"."), true)
+	}
+}
+
+// add notes a request, and returns its line and key as the stage sees them, or
+// reports that the stage has ended.
+func (s *shared) add(c *sharedCall, m *message, line []byte) (rewritten []byte, key string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, "", false
+	}
+	s.last++
+	key = strconv.FormatInt(s.last, 10)
+	s.calls[key] = c
+	s.idle.Stop()
+	edits := []edit{{m.id, []byte(key)}}
+	if token := member(member(m.params, "_meta"), "progressToken"); token != nil {
+		c.token = slices.Clone(token)
+		edits = append(edits, edit{token, []byte(key)})
+	}
+	return apply(line, edits...), key, true
+}
+
+// drop forgets a request, and reports whether it had no answer.
+func (s *shared) drop(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, open := s.calls[key]
+	delete(s.calls, key)
+	if len(s.calls) == 0 && !s.ended {
+		s.idle.Reset(s.front.opts.SessionTimeout)
+	}
+	return open
+}
+
+// send sends a line to the stage.
+func (s *shared) send(line []byte) error {
+	s.inMu.Lock()
+	defer s.inMu.Unlock()
+	_, err := s.in.Write(append(line, '\n'))
+	return err
+}
+
+// line takes what the stage says, and passes it on to whom it belongs.
+func (s *shared) line(line []byte) {
+	messages, _ := parse(line)
+	if len(messages) != 1 {
+		s.nobody("an array of messages")
+		return
+	}
+	m := &messages[0]
+	switch {
+	case m.isResponse():
+		s.answer(m, line)
+	case m.isRequest():
+		s.nobody(m.method)
+		// Not at once: whoever reads that may wait for us to read.
+		refused := refusal(m.id, -32601, "there is no client to ask: the requests that it has have no session")
+		go func() { _ = s.send(refused) }()
+	default:
+		s.notify(m, line)
+	}
+}
+
+// of returns the request with a key.
+func (s *shared) of(key string) *sharedCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[key]
+}
+
+func (s *shared) answer(m *message, line []byte) {
+	key := idKey(m.id)
+	c := s.of(key)
+	if c == nil {
+		return // it was given up
+	}
+	edits := []edit{{m.id, c.id}}
+	if c.listen {
+		if id := subscriptionOf(member(line, "result")); id != nil {
+			edits = append(edits, edit{id, c.id})
+		}
+	}
+	s.drop(key)
+	c.out.put("", apply(line, edits...), true)
+}
+
+// notify passes on a notification: to the request whose progress it tells, or to
+// the subscription that it is for.
+func (s *shared) notify(m *message, line []byte) {
+	var id, with []byte
+	var c *sharedCall
+	last := false
+	switch m.method {
+	case "notifications/progress":
+		id = member(m.params, "progressToken")
+		if c = s.of(idKey(id)); c != nil {
+			with = c.token
+		}
+	case "notifications/cancelled": // the end of a subscription
+		id = member(m.params, "requestId")
+		c, last = s.of(idKey(id)), true
+	default:
+		id = subscriptionOf(m.params)
+		c = s.of(idKey(id))
+	}
+	switch {
+	case c == nil && id == nil:
+		s.nobody(m.method)
+		return
+	case c == nil: // it was given up
+		return
+	case with == nil:
+		with = c.id
+	}
+	key := idKey(id)
+	edits := []edit{{id, with}}
+	if other := subscriptionOf(m.params); other != nil && last {
+		edits = append(edits, edit{other, c.id})
+	}
+	if last {
+		s.drop(key)
+	}
+	c.out.put("", apply(line, edits...), last)
+}
+
+// subscriptionOf returns the id of the subscription that params or a result say
+// they are for, or nil.
+func subscriptionOf(params []byte) []byte {
+	return member(member(params, "_meta"), "io.modelcontextprotocol/subscriptionId")
+}
+
+// nobody mentions, once, what belongs to nobody.
+func (s *shared) nobody(method string) {
+	s.mu.Lock()
+	first := !s.warned[method] && len(s.warned) < 64
+	if first {
+		s.warned[method] = true
+	}
+	s.mu.Unlock()
+	if first {
+		s.front.log.say("the server sent %.100q, which says for none of the requests in flight that it belongs to it: it is dropped", method)
+	}
+}
+
+// An edit replaces a part of a line.
+type edit struct{ part, with []byte }
+
+// apply returns the line with its edits, whose parts do not overlap.
+func apply(line []byte, edits ...edit) []byte {
+	at := func(e edit) int { return cap(line) - cap(e.part) }
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(at(a), at(b)) })
+	size := len(line) + 1 // for the end of the line
+	for _, e := range edits {
+		size += len(e.with) - len(e.part)
+	}
+	out := make([]byte, 0, size)
+	from := 0
+	for _, e := range edits {
+		out = append(out, line[from:at(e)]...)
+		out = append(out, e.with...)
+		from = at(e) + len(e.part)
+	}
+	return append(out, line[from:]...)
+}
+
+// callShared sends a message to the shared stage. leave is to be called when its
+// client has the answer, or has gone.
+func (f *Front) callShared(out *reply, m *message, line []byte) (leave func(complete bool), err error) {
+	c := &sharedCall{out: out, id: slices.Clone(m.id), listen: m.method == methodListen}
+	for {
+		s, err := f.theShared()
+		if err != nil {
+			return nil, err
+		}
+		if !m.isRequest() {
+			return func(bool) {}, s.send(line)
+		}
+		rewritten, key, ok := s.add(c, m, line)
+		if !ok {
+			continue
+		}
+		if err := s.send(rewritten); err != nil && s.drop(key) {
+			continue // it has ended in this moment, without having seen the line
+		}
+		return func(bool) {
+			if s.drop(key) {
+				_ = s.send(cancellation([]byte(key)))
+			}
+		}, nil
+	}
+}
+
+// callAlone sends a message to a stage of its own.
+func (f *Front) callAlone(out *reply, m *message, line []byte) (leave func(complete bool), err error) {
+	id := slices.Clone(m.id)
+	f.mu.Lock()
+	if f.draining {
+		f.mu.Unlock()
+		return nil, errors.New("the server is shutting down; call again in a moment")
+	}
+	r, in := io.Pipe()
+	f.run(r, func(line []byte) {
+		messages, _ := parse(line)
+		last := len(messages) == 1 && messages[0].isResponse() && idKey(messages[0].id) == idKey(id)
+		out.put("", slices.Clone(line), last)
+	}, func(err error) {
+		if id != nil {
+			out.put("", refusal(id, codeUnavailable, "There is no answer from the server: "+whyEnded(err)+"."), true)
+		}
+	})
+	f.mu.Unlock()
+	if _, err := in.Write(append(line, '\n')); err != nil {
+		return nil, err
+	}
+	return func(complete bool) {
+		if !complete && id != nil {
+			_, _ = in.Write(append(cancellation(id), '\n'))
+		}
+		_ = in.Close()
+	}, nil
+}
+
+// cancellation says that nobody waits for the answer to a request any more.
+func cancellation(id []byte) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"the client has gone"}}`, id)
+}
+
+// postModern serves a message of the era without sessions.
+func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, messages []message) {
+	if len(messages) != 1 {
+		answer(w, http.StatusBadRequest, refusal(nil, codeInvalid, "there are several messages in the body, which no revision allows any more"))
+		return
+	}
+	m := &messages[0]
+	if m.isResponse() {
+		w.WriteHeader(http.StatusAccepted) // to nothing: there are no requests to clients
+		return
+	}
+	if code, text := mismatch(r.Header, m); text != "" {
+		answer(w, http.StatusBadRequest, refusal(m.id, code, text))
+		return
+	}
+	if m.method == "notifications/cancelled" { // the end of the connection says that
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	call, patience := f.callShared, sharedPatience
+	if f.opts.Alone {
+		call, patience = f.callAlone, f.opts.WriteTimeout
+	}
+	out := newReply(patience, !f.opts.Alone)
+	leave, err := call(out, m, line)
+	if err != nil {
+		answer(w, http.StatusServiceUnavailable, refusal(m.id, codeUnavailable, err.Error()))
+		return
+	}
+	if !m.isRequest() {
+		leave(true)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	var closing <-chan struct{}
+	if m.method == methodListen {
+		closing = f.closing
+	}
+	leave(out.write(w, r, f.opts.WriteTimeout, false, true, closing))
+}
+
+// mismatch returns what is wrong with the headers of a message, as section
+// "Standard Headers" of the transports of revision 2026-07-28 has it.
+func mismatch(h http.Header, m *message) (code int, text string) {
+	const headerMismatch = -32020
+	version := h.Get("Mcp-Protocol-Version")
+	if m.isRequest() {
+		switch said := revisionOf(m.params); {
+		case version == "":
+			return headerMismatch, "the header Mcp-Protocol-Version is missing"
+		case said == "":
+			return -32602, `the field "io.modelcontextprotocol/protocolVersion" of _meta is missing or no text`
+		case said != version:
+			return headerMismatch, fmt.Sprintf("the header Mcp-Protocol-Version is %.40q, and the request says %.40q", version, said)
+		}
+	}
+	if method := h.Get("Mcp-Method"); method != headerText(m.method) {
+		return headerMismatch, fmt.Sprintf("the header Mcp-Method is %.100q, and the method is %.100q", method, m.method)
+	}
+	switch m.method {
+	case "tools/call", "prompts/get", "resources/read":
+		name := nameOf(m.method, m.params)
+		if given := h.Get("Mcp-Name"); given != headerText(name) && given != name || name == "" {
+			return headerMismatch, fmt.Sprintf("the header Mcp-Name is %.100q, and the request is for %.100q", given, name)
+		}
+	}
+	return 0, ""
+}
