@@ -61,12 +61,13 @@ func (o *FrontOptions) Check() error {
 
 // A Front serves clients over HTTP, of both eras of the protocol at one address.
 type Front struct {
-	opts  FrontOptions
-	log   *logger
-	outer http.Handler
-	ctx   context.Context // of the stages
-	stop  context.CancelFunc
-	stage sync.WaitGroup // counts the stages
+	opts   FrontOptions
+	log    *logger
+	outer  http.Handler
+	ctx    context.Context // of the stages
+	stop   context.CancelFunc
+	stage  sync.WaitGroup // counts the stages
+	params paramHeaders
 
 	mu       sync.Mutex
 	draining bool // no more requests are taken
@@ -75,6 +76,7 @@ type Front struct {
 	live     int           // those whose stages have not ended
 	shared   *shared       // nil while there is none
 	closing  chan struct{} // closed when streams end that only a client would end
+	once     sync.Once     // for closing
 }
 
 // NewFront returns a Front. It fails if an origin is none.
@@ -259,7 +261,7 @@ func (f *Front) Shutdown(within time.Duration) {
 		close(ended)
 	}()
 	waitFor(ended, within)
-	close(f.closing)
+	f.once.Do(func() { close(f.closing) })
 	f.log.close()
 }
 

@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -79,6 +81,43 @@ func (h *paramHeaders) set(header http.Header, params []byte) {
 			header.Set(p.header, headerText(value))
 		}
 	}
+}
+
+// mismatch returns what is wrong with the headers of a call, if anything.
+func (h *paramHeaders) mismatch(header http.Header, params []byte) string {
+	for _, p := range h.of(params) {
+		want, ok := p.value(params)
+		given, present := "", len(header.Values(p.header)) > 0
+		if present {
+			given = header.Get(p.header)
+		}
+		switch {
+		case !ok && present:
+			return fmt.Sprintf("the header %s is there, and the argument %q is not", p.header, strings.Join(p.path, "."))
+		case ok && !present:
+			return fmt.Sprintf("the header %s is missing for the argument %q", p.header, strings.Join(p.path, "."))
+		case ok && !sameHeader(given, want):
+			return fmt.Sprintf("the header %s is %.100q, which is not the argument %q", p.header, given, strings.Join(p.path, "."))
+		}
+	}
+	return ""
+}
+
+// sameHeader reports whether a header says what an argument does, in whichever
+// form of the same.
+func sameHeader(given, want string) bool {
+	if inner, ok := strings.CutPrefix(given, "=?base64?"); ok {
+		if inner, ok = strings.CutSuffix(inner, "?="); ok {
+			text, err := base64.StdEncoding.DecodeString(inner)
+			return err == nil && string(text) == want
+		}
+	}
+	if given == want {
+		return true
+	}
+	a, errA := strconv.ParseFloat(given, 64)
+	b, errB := strconv.ParseFloat(want, 64)
+	return errA == nil && errB == nil && a == b
 }
 
 // of returns the headers that a call has.

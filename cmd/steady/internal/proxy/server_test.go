@@ -54,7 +54,10 @@ func serve() {
 		var m struct {
 			ID     json.RawMessage
 			Method string
-			Params struct{ Name string }
+			Params struct {
+				Name string
+				Meta struct{ ProgressToken json.RawMessage } `json:"_meta"`
+			}
 		}
 		_ = json.Unmarshal([]byte(line), &m)
 		method := m.Method
@@ -93,6 +96,17 @@ func serve() {
 			say(`{"jsonrpc":"2.0","method":"notifications/slow"}`)
 			time.Sleep(300 * time.Millisecond)
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"slow":true}}`, m.ID)
+		case "progress":
+			for i := range 3 {
+				say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":%d,"progressToken":%s}}`, i, m.Params.Meta.ProgressToken)
+			}
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"done":true}}`, m.ID)
+		case "note": // says something that belongs to no request
+			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"noted"}}`)
+			say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+		case "subscriptions/listen":
+			say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, m.ID)
+			say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, m.ID)
 		case "large":
 			say(`{"result":%q,"jsonrpc":"2.0","id":%s}`, strings.Repeat("x", 100<<10), m.ID)
 		case "seen":

@@ -18,6 +18,7 @@ const (
 	codeInvalid     = -32600
 	codeInternal    = -32603
 	codeUnavailable = -32000
+	codeHeaders     = -32020 // of the specification: headers that do not match the body
 )
 
 // maxSubscriptions bounds the subscriptions that are made again.

@@ -37,6 +37,7 @@ type sharedCall struct {
 	id     []byte // that its client gave it
 	token  []byte // for progress, likewise; nil if none
 	listen bool
+	lists  bool // tools
 }
 
 // theShared returns the shared stage, which it starts if there is none.
@@ -167,6 +168,9 @@ func (s *shared) answer(m *message, line []byte) {
 			edits = append(edits, edit{id, c.id})
 		}
 	}
+	if c.lists {
+		s.front.params.learn(member(line, "result"))
+	}
 	s.drop(key)
 	c.out.put("", apply(line, edits...), true)
 }
@@ -253,7 +257,7 @@ func apply(line []byte, edits ...edit) []byte {
 // callShared sends a message to the shared stage. leave is to be called when its
 // client has the answer, or has gone.
 func (f *Front) callShared(out *reply, m *message, line []byte) (leave func(complete bool), err error) {
-	c := &sharedCall{out: out, id: slices.Clone(m.id), listen: m.method == methodListen}
+	c := &sharedCall{out: out, id: slices.Clone(m.id), listen: m.method == methodListen, lists: m.method == "tools/list"}
 	for {
 		s, err := f.theShared()
 		if err != nil {
@@ -279,7 +283,7 @@ func (f *Front) callShared(out *reply, m *message, line []byte) (leave func(comp
 
 // callAlone sends a message to a stage of its own.
 func (f *Front) callAlone(out *reply, m *message, line []byte) (leave func(complete bool), err error) {
-	id := slices.Clone(m.id)
+	id, lists := slices.Clone(m.id), m.method == "tools/list"
 	f.mu.Lock()
 	if f.draining {
 		f.mu.Unlock()
@@ -289,6 +293,9 @@ func (f *Front) callAlone(out *reply, m *message, line []byte) (leave func(compl
 	f.run(r, func(line []byte) {
 		messages, _ := parse(line)
 		last := len(messages) == 1 && messages[0].isResponse() && idKey(messages[0].id) == idKey(id)
+		if last && lists {
+			f.params.learn(member(line, "result"))
+		}
 		out.put("", slices.Clone(line), last)
 	}, func(err error) {
 		if id != nil {
@@ -327,6 +334,10 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 		answer(w, http.StatusBadRequest, refusal(m.id, code, text))
 		return
 	}
+	if text := f.params.mismatch(r.Header, m.params); m.method == "tools/call" && text != "" {
+		answer(w, http.StatusBadRequest, refusal(m.id, codeHeaders, text))
+		return
+	}
 	if m.method == "notifications/cancelled" { // the end of the connection says that
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -356,26 +367,25 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 // mismatch returns what is wrong with the headers of a message, as section
 // "Standard Headers" of the transports of revision 2026-07-28 has it.
 func mismatch(h http.Header, m *message) (code int, text string) {
-	const headerMismatch = -32020
 	version := h.Get("Mcp-Protocol-Version")
 	if m.isRequest() {
 		switch said := revisionOf(m.params); {
 		case version == "":
-			return headerMismatch, "the header Mcp-Protocol-Version is missing"
+			return codeHeaders, "the header Mcp-Protocol-Version is missing"
 		case said == "":
 			return -32602, `the field "io.modelcontextprotocol/protocolVersion" of _meta is missing or no text`
 		case said != version:
-			return headerMismatch, fmt.Sprintf("the header Mcp-Protocol-Version is %.40q, and the request says %.40q", version, said)
+			return codeHeaders, fmt.Sprintf("the header Mcp-Protocol-Version is %.40q, and the request says %.40q", version, said)
 		}
 	}
 	if method := h.Get("Mcp-Method"); method != headerText(m.method) {
-		return headerMismatch, fmt.Sprintf("the header Mcp-Method is %.100q, and the method is %.100q", method, m.method)
+		return codeHeaders, fmt.Sprintf("the header Mcp-Method is %.100q, and the method is %.100q", method, m.method)
 	}
 	switch m.method {
 	case "tools/call", "prompts/get", "resources/read":
 		name := nameOf(m.method, m.params)
 		if given := h.Get("Mcp-Name"); given != headerText(name) && given != name || name == "" {
-			return headerMismatch, fmt.Sprintf("the header Mcp-Name is %.100q, and the request is for %.100q", given, name)
+			return codeHeaders, fmt.Sprintf("the header Mcp-Name is %.100q, and the request is for %.100q", given, name)
 		}
 	}
 	return 0, ""

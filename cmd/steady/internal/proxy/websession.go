@@ -40,7 +40,7 @@ type httpSession struct {
 	backlog [][]byte           // what there was no stream for
 	kept    int                // its size
 	begun   bool               // initialize was answered with a result
-	ended   bool
+	ended   string             // why it has; "" before
 }
 
 // A waiter is a request without an answer.
@@ -100,7 +100,7 @@ func (s *httpSession) end(why string) {
 	s.front.mu.Unlock()
 	s.idle.Stop()
 	s.mu.Lock()
-	s.ended = true
+	s.ended = cmp.Or(s.ended, why)
 	stream := s.stream
 	s.mu.Unlock()
 	_ = s.in.Close()
@@ -131,22 +131,22 @@ func (s *httpSession) post(w http.ResponseWriter, r *http.Request, line []byte, 
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.posts--; s.posts == 0 && !s.ended {
+		if s.posts--; s.posts == 0 && s.ended == "" {
 			s.idle.Reset(s.front.opts.SessionTimeout)
 		}
 	}()
 	var out *reply
 	if len(ids) > 0 {
 		out = newReply(s.front.opts.WriteTimeout, false)
-		if text := s.register(out, messages); text != "" {
-			answer(w, http.StatusBadRequest, refusal(ids[0], codeInvalid, text))
+		if status, text := s.register(out, messages); text != "" {
+			answer(w, status, refusal(ids[0], codeUnavailable, text))
 			return
 		}
 	}
-	if err := s.send(line); err != nil {
+	if err := s.send(line); err != nil && out == nil {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
-	}
+	} // or else the end of the session has answered, or will
 	if out == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -162,13 +162,16 @@ func (s *httpSession) post(w http.ResponseWriter, r *http.Request, line []byte, 
 	}
 }
 
-// register notes the requests that out is the reply to.
-func (s *httpSession) register(out *reply, messages []message) string {
+// register notes the requests that out is the reply to, or returns why it does not.
+func (s *httpSession) register(out *reply, messages []message) (status int, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended != "" {
+		return http.StatusNotFound, "The session has ended: " + s.ended + "."
+	}
 	for i := range messages {
 		if m := &messages[i]; m.isRequest() && s.waiting[idKey(m.id)] != nil {
-			return fmt.Sprintf("a request with the id %.100s is in flight already", m.id)
+			return http.StatusBadRequest, fmt.Sprintf("a request with the id %.100s is in flight already", m.id)
 		}
 	}
 	for i := range messages {
@@ -185,7 +188,7 @@ func (s *httpSession) register(out *reply, messages []message) string {
 		s.open[out]++
 	}
 	s.order = append(s.order, out)
-	return ""
+	return 0, ""
 }
 
 // forget gives up a reply whose client has gone. The requests go on: in this era
