@@ -26,6 +26,7 @@ import (
 
 var (
 	goBlock   = regexp.MustCompile("(?m)(?:^<!-- (example|file): (\\S+) -->\n\n?)?^```go\n((?s:.*?))^```$")
+	textBlock = regexp.MustCompile("(?m)^```text\n((?s:.*?))^```$")
 	mdLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	makeUse   = regexp.MustCompile("`make ([a-z-]+)")
 	heading   = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
@@ -92,6 +93,12 @@ func sourceOf(kind, source string) (string, error) {
 		data, err := os.ReadFile(filepath.FromSlash(source))
 		return string(data), err
 	}
+	body, err := rawSourceOf(source)
+	return exampleBody(body), err
+}
+
+// rawSourceOf returns what stands between the braces of package.ExampleName.
+func rawSourceOf(source string) (string, error) {
 	dot := strings.LastIndex(source, ".")
 	if dot < 0 {
 		return "", fmt.Errorf("%q is not package.ExampleName", source)
@@ -117,11 +124,54 @@ func sourceOf(kind, source string) (string, error) {
 		for _, decl := range syntax.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Name.Name == name {
 				from, to := set.Position(fn.Body.Lbrace).Offset+1, set.Position(fn.Body.Rbrace).Offset
-				return exampleBody(string(data[from:to])), nil
+				return string(data[from:to]), nil
 			}
 		}
 	}
 	return "", fmt.Errorf("there is no %s in %s", name, dir)
+}
+
+// TestDocOutputs checks that what a page shows as the output of an example, in the
+// blocks of text between it and the next one, is output that its test compares.
+func TestDocOutputs(t *testing.T) {
+	for _, doc := range documents(t) {
+		data, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := goBlock.FindAllStringSubmatchIndex(string(data), -1)
+		for i, at := range blocks {
+			if at[2] < 0 || string(data[at[2]:at[3]]) != "example" {
+				continue
+			}
+			source, end := string(data[at[4]:at[5]]), len(data)
+			if i+1 < len(blocks) {
+				end = blocks[i+1][0]
+			}
+			for _, shown := range textBlock.FindAllStringSubmatch(string(data[at[1]:end]), -1) {
+				have := outputOf(t, source)
+				for line := range strings.Lines(shown[1]) {
+					if line = strings.TrimSpace(line); !slices.Contains(have, line) {
+						t.Errorf("%s: %s does not print %q", doc, source, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// outputOf returns the lines of an example's output comment.
+func outputOf(t *testing.T, source string) []string {
+	t.Helper()
+	body, err := rawSourceOf(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(outputComment.FindString(body)) {
+		lines = append(lines, strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")))
+	}
+	return lines
 }
 
 var outputComment = regexp.MustCompile(`(?m)^\t// (Unordered output|Output):(?s:.*)`)
