@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/steadymcp/steady/cmd/steady/internal/config"
 	"github.com/steadymcp/steady/cmd/steady/internal/doctor"
 	"github.com/steadymcp/steady/cmd/steady/internal/report"
 )
@@ -81,4 +82,21 @@ func TestEveryProbeHasAnOutcome(t *testing.T) {
 	for _, o := range r.Outcomes {
 		require.Equal(t, o.Status == report.Skipped, o.Reason != "", o.Probe)
 	}
+}
+
+// The configuration in the documentation is the one that -init prints.
+func TestDocumentedConfiguration(t *testing.T) {
+	t.Parallel()
+	const doc, begin, end = "../../docs/proxy.md", "<!-- config: begin -->\n```yaml\n", "```\n<!-- config: end -->"
+	data, err := os.ReadFile(doc)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(data), begin)
+	require.True(t, ok)
+	have, after, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	if os.Getenv("STEADY_UPDATE_DOCS") != "" {
+		require.NoError(t, os.WriteFile(doc, []byte(before+begin+config.Commented+end+after), 0o644))
+		return
+	}
+	require.Equal(t, config.Commented, have, "run with STEADY_UPDATE_DOCS=1 to rewrite it")
 }

@@ -68,7 +68,7 @@ func TestServersOfOthers(t *testing.T) {
 	}
 }
 
-func buildSDK(t *testing.T, name string) string {
+func buildSDK(t testing.TB, name string) string {
 	return builds.get("sdk/"+name, func() string {
 		out := filepath.Join(buildDir, "sdk-"+name)
 		text, err := exec.Command("go", "build", "-o", out, "github.com/modelcontextprotocol/go-sdk/examples/server/"+name).CombinedOutput()

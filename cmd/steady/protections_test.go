@@ -23,7 +23,7 @@ import (
 )
 
 // configFile writes a configuration.
-func configFile(t *testing.T, text string) string {
+func configFile(t testing.TB, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "steady.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
