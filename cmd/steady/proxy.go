@@ -35,6 +35,9 @@ error, and never to the client. When the server ends in the middle of a session,
 the requests that it had not answered are answered with an error that says so, and
 it is started again, with the same handshake, log level and subscriptions. A
 session that is lost over HTTP is begun again in the same way.
+
+With -protect, or a file for -config, it repairs calls, cuts results that are too
+large, shapes failures and more; -init prints such a file.
 `
 
 // A stage stands before a server, or before another stage.

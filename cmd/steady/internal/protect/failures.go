@@ -1,7 +1,6 @@
 package protect
 
 import (
-	"context"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,12 +18,12 @@ func (e *theirs) Error() string { return e.text }
 // shaped makes of a tool's failure what package errors can shape. The text of a
 // failure is the server's own: what it should not say is left out of it, or all of
 // it.
-func (s *session) shaped(_ context.Context, res mcp.Result, err error) (mcp.Result, error) {
+func (s *session) shaped(res mcp.Result, err error) (mcp.Result, error) {
 	hide := s.p.cfg.Errors.Show == config.ShowNothing
 	if e, ok := err.(*jsonrpc.Error); ok {
 		switch {
 		case !ofHandler(e.Code):
-			if text := errors.Redact(e.Message); text != e.Message {
+			if text := s.redact(e.Message); text != e.Message {
 				clean := *e
 				clean.Message = text
 				return nil, &clean
@@ -33,7 +32,7 @@ func (s *session) shaped(_ context.Context, res mcp.Result, err error) (mcp.Resu
 		case hide:
 			return nil, &theirs{e.Message}
 		default:
-			return nil, errors.New(errors.Redact(e.Message))
+			return nil, errors.New(s.redact(e.Message))
 		}
 	}
 	r, ok := res.(*mcp.CallToolResult)
@@ -47,7 +46,7 @@ func (s *session) shaped(_ context.Context, res mcp.Result, err error) (mcp.Resu
 	clean.Content = slices.Clone(r.Content)
 	for i, block := range r.Content {
 		if t, ok := block.(*mcp.TextContent); ok {
-			if text := errors.Redact(t.Text); text != t.Text {
+			if text := s.redact(t.Text); text != t.Text {
 				c := *t
 				c.Text = text
 				clean.Content[i] = &c
@@ -55,6 +54,19 @@ func (s *session) shaped(_ context.Context, res mcp.Result, err error) (mcp.Resu
 		}
 	}
 	return &clean, nil
+}
+
+// maxLogged is how much is logged of a text that was redacted, in bytes.
+const maxLogged = 4 << 10
+
+// redact returns what a client may see of a failure's text. The rest is for the
+// operator.
+func (s *session) redact(text string) string {
+	shown := errors.Redact(text)
+	if shown != text {
+		s.log("the text of a failure was redacted: %q", errors.Mask(text[:min(len(text), maxLogged)]))
+	}
+	return shown
 }
 
 // ofHandler reports whether an error code says that the tool has failed, as

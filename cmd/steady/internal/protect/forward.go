@@ -330,7 +330,7 @@ func (s *session) callTool(ctx context.Context, c *call, next mcp.MethodHandler,
 	}()
 	res, err := s.ask(ctx, c, "tools/call", req.Params)
 	if s.p.cfg.Errors != nil {
-		return s.shaped(ctx, res, err)
+		return s.shaped(res, err)
 	}
 	return res, err
 }
