@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,26 @@ func TestTour(t *testing.T) {
 	for _, scene := range []string{"1/banner", "1/print", "1/child", "2/refusal", "2/panic", "2/null", "2/leak", "3/order", "3/growth", "3/size", "4/5000", "4/120000", "4/pages", "5/timeout", "5/bucket", "6/names", "6/arguments", "6/denied", "7/bytes", "7/questions", "7/path"} {
 		require.Contains(t, stdout, scene)
 	}
+
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, excerpt, _ := strings.Cut(string(readme), "```text\n")
+	excerpt, _, _ = strings.Cut(excerpt, "```")
+	printed := lines(stdout)
+	for _, line := range lines(excerpt) {
+		require.Contains(t, printed, line, "the README shows what is not printed any more")
+	}
+}
+
+var incidentID = regexp.MustCompile(`incident [A-Z2-7]{12}`)
+
+// lines returns the lines of text without indentation, and with one id for all incidents.
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(incidentID.ReplaceAllString(text, "incident ID")) {
+		all = append(all, strings.TrimSpace(line))
+	}
+	return all
 }
 
 // TestTourBuildsTheServer runs the tour as its readers do.
