@@ -41,8 +41,7 @@ func Check(ctx context.Context, opts Options) (*Report, error) {
 	}
 	report := &Report{Missing: missing, Counts: map[string]int{}}
 	for _, k := range kinds {
-		f.refresh(ctx, k, nil, true)
-		report.Counts[k.items] = len(f.publish(k).items)
+		report.Counts[k.items] = len(f.refresh(ctx, k, nil, true).items)
 		for _, c := range there {
 			c.mu.Lock()
 			if c.cacheOf(k).missing {

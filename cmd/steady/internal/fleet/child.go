@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -95,8 +94,6 @@ const (
 func (c *child) once(ctx context.Context) (asked bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	in, toChild := io.Pipe()
-	fromChild, out := io.Pipe()
 	hurry, end, finished := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	defer close(finished)
 	go func() {
@@ -110,7 +107,7 @@ func (c *child) once(ctx context.Context) (asked bool, err error) {
 		}
 		close(hurry)
 	}()
-	box := newOutbox(toChild, c.f.opts.MaxQueue)
+	box := newOutbox(c.f.opts.MaxQueue)
 	c.mu.Lock()
 	c.box, c.hello, c.cached = box, nil, map[*kind]*cache{}
 	c.restart = sync.OnceFunc(func() { close(end) })
@@ -120,17 +117,10 @@ func (c *child) once(ctx context.Context) (asked bool, err error) {
 		box.finish()
 	}
 	var work sync.WaitGroup
-	work.Go(box.run)
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		// A client that has gone makes the proxy end the server.
-		_ = fromChild.CloseWithError(c.read(fromChild))
-	}()
 	work.Go(func() { c.introduce(ctx, box) })
 	log := &prefixed{name: c.Name, w: c.f.opts.Log}
 	err = c.f.opts.start(ctx, c.Server, proxy.Options{
-		In: in, Out: out, Log: log, Hurry: hurry,
+		In: box, Out: inbox{c}, Log: log, Hurry: hurry,
 		MaxLine: c.f.opts.MaxLine, MaxInFlight: c.f.opts.MaxInFlight + reserved,
 		Start: c.f.opts.Start, EOFWindow: c.f.opts.EOFWindow, StopWindow: c.f.opts.StopWindow,
 	})
@@ -139,8 +129,7 @@ func (c *child) once(ctx context.Context) (asked bool, err error) {
 		asked = true
 	default:
 	}
-	_, _ = in.Close(), out.Close()
-	box.finish()
+	_ = box.Close()
 	stop()
 	why := "it ended"
 	if err != nil {
@@ -149,7 +138,6 @@ func (c *child) once(ctx context.Context) (asked bool, err error) {
 	if !asked {
 		c.become(down, why)
 	}
-	<-read
 	c.fail(why)
 	work.Wait()
 	return asked, err
@@ -256,25 +244,17 @@ func (c *child) cancel(id int64, notice []byte) {
 	}
 }
 
-// read passes on what the child says, until it can no more.
-func (c *child) read(from io.Reader) error {
-	lines := jsonl.NewReader(from, c.f.opts.MaxLine)
-	for {
-		line, _, cut, err := lines.Next()
-		switch {
-		case err != nil:
-			return err
-		case cut || len(line) == 0:
-			continue // which the proxy does not let pass
-		case line[0] == '[':
-			jsonl.Elements(line, func(value []byte) { err = c.line(value) })
-		default:
-			err = c.line(line)
-		}
-		if err != nil {
-			return err
-		}
+// said handles a line of the child. The error is the client's, who has gone: then
+// the proxy ends the child.
+func (c *child) said(line []byte) (err error) {
+	switch {
+	case len(line) == 0:
+	case line[0] == '[':
+		jsonl.Elements(line, func(value []byte) { err = c.line(value) })
+	default:
+		err = c.line(line)
 	}
+	return err
 }
 
 // line handles one message of the child.
@@ -322,6 +302,12 @@ func (c *child) fail(why string) {
 	c.f.forget(c)
 }
 
+// What a child answers, or its proxy does.
+var (
+	errNotThere = errors.New("it is not there")
+	errNoMethod = errors.New("it does not know the method")
+)
+
 // call is send for a request of ours. It waits for the answer, which is the
 // caller's, until ctx is done.
 func (c *child) call(ctx context.Context, method string, params []byte) (*message, error) {
@@ -343,7 +329,12 @@ func (c *child) call(ctx context.Context, method string, params []byte) (*messag
 	}
 	select {
 	case a := <-answer:
-		if a.failed != nil {
+		switch code := a.code(); {
+		case code == codeUnavailable:
+			return &a, fmt.Errorf("%w: it answered %s with %.300s", errNotThere, method, a.failed)
+		case code == codeNoMethod:
+			return &a, fmt.Errorf("%w: it answered %s with %.300s", errNoMethod, method, a.failed)
+		case a.failed != nil:
 			return &a, fmt.Errorf("it answered %s with %.300s", method, a.failed)
 		}
 		return &a, nil

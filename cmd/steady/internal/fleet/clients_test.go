@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"sync"
@@ -83,7 +85,7 @@ func fixture(name string) *mcp.Server {
 }
 
 func fixtures(names ...string) Options {
-	opts := Options{Start: 30 * time.Second}
+	opts := Options{Start: 20 * time.Second}
 	for _, n := range names {
 		opts.Servers = append(opts.Servers, Server{Name: n, Command: []string{os.Args[0]}, Env: []string{"STEADY_FLEET_SERVER=" + n}})
 	}
@@ -198,6 +200,39 @@ func TestClientOfTheSDK(t *testing.T) {
 			got, err := call(t, s, "b_more", "")
 			require.NoError(t, err)
 			require.Equal(t, "b: more", got)
+		})
+	}
+}
+
+// One of the servers is reached over HTTP.
+func TestServerOverHTTP(t *testing.T) {
+	t.Parallel()
+	for _, revision := range eras {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			remote := fixture("remote")
+			there := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return remote }, &mcp.StreamableHTTPOptions{Stateless: revision >= stateless}))
+			t.Cleanup(there.Close)
+			opts := fixtures("a")
+			opts.Start = 3 * time.Second
+			opts.Servers = append(opts.Servers, Server{Name: "far", URL: there.URL})
+			s := connect(t, opts, revision, nil)
+			tools, err := s.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			require.Len(t, tools.Tools, 12)
+			for name, want := range map[string]string{"a_echo": "a: hi", "far_echo": "remote: hi"} {
+				got, err := call(t, s, name, "hi")
+				require.NoError(t, err)
+				require.Equal(t, want, got)
+			}
+			// A server that goes away takes nothing with it.
+			there.CloseClientConnections()
+			there.Close()
+			_, err = call(t, s, "far_echo", "hi")
+			require.Error(t, err)
+			got, err := call(t, s, "a_echo", "hi")
+			require.NoError(t, err)
+			require.Equal(t, "a: hi", got)
 		})
 	}
 }

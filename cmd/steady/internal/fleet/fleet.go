@@ -59,8 +59,9 @@ type Options struct {
 	// MaxInFlight bounds the requests without an answer, for each side. If zero,
 	// proxy.DefaultMaxInFlight.
 	MaxInFlight int
-	// MaxQueue bounds what a server has still to read, in bytes, to which one
-	// message of any size is the exception. If zero, DefaultMaxQueue.
+	// MaxQueue bounds what a server has still to read, in bytes, and what is kept
+	// of requests in flight. One message of any size is the exception. If zero,
+	// DefaultMaxQueue.
 	MaxQueue int
 	// Start is how long a server may take to introduce itself or to list what it
 	// has, before it is left out, and how long a request waits for one that is
@@ -98,6 +99,7 @@ type fleet struct {
 	ctx      context.Context // of what is done for the client's requests
 	session  session
 	inflight map[string]*request // of the client, by jsonl.IDKey
+	held     int                 // bytes that are kept of them
 	asked    map[int64]ask       // of children, by the id that the client knows
 	tokens   map[int64]token     // progress tokens of children
 	listens  map[int64]*listen   // by the id that a child knows

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -123,7 +124,7 @@ func (c *child) introduce(ctx context.Context, box *outbox) {
 		params = withRevision(params, s.revision)
 	}
 	m, err := c.call(ctx, method, params)
-	for delay := firstDelay; m != nil && unavailable(m); delay = min(2*delay, maxDelay) {
+	for delay := firstDelay; errors.Is(err, errNotThere) && m != nil; delay = min(2*delay, maxDelay) {
 		if !c.stillMeeting(box, s.number) {
 			return
 		}
@@ -183,12 +184,6 @@ func (c *child) stillMeeting(box *outbox, session int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.metBy == box && c.metIn == session
-}
-
-// unavailable reports whether a message says that the server is not there.
-func unavailable(m *message) bool {
-	code, ok := toNumber(orNull(jsonl.Member(m.failed, "code")))
-	return ok && code == codeUnavailable
 }
 
 // leaveOut leaves a child out of the session that it cannot be a part of.

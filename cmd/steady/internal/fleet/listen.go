@@ -211,7 +211,7 @@ func subscription(id []byte) []byte {
 // unlistened notes that the stream of a child has ended: because the child has, and
 // then it is opened again, or for good.
 func (f *fleet) unlistened(l *listen, c *child, a *message) {
-	lost := unavailable(a)
+	lost := a.code() == codeUnavailable
 	l.r.mu.Lock()
 	delete(l.r.sent, c)
 	over := l.r.over

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -115,7 +115,8 @@ func orEmpty(object []byte) []byte {
 // refresh fetches what the children have, all at once. Who does not answer in
 // time, or fails, keeps what it had listed before if it runs, and is asked again
 // in the background. With all, those too are asked whose last answer is still good.
-func (f *fleet) refresh(ctx context.Context, k *kind, params []byte, all bool) {
+// The result is what there is then.
+func (f *fleet) refresh(ctx context.Context, k *kind, params []byte, all bool) *listing {
 	ctx, stop := context.WithTimeout(ctx, f.opts.Start)
 	defer stop()
 	var wait sync.WaitGroup
@@ -129,7 +130,7 @@ func (f *fleet) refresh(ctx context.Context, k *kind, params []byte, all bool) {
 		}
 	}
 	wait.Wait()
-	f.publish(k)
+	return f.publish(k)
 }
 
 // cacheOf is called with c.mu held.
@@ -171,24 +172,23 @@ func (c *child) reload(ctx context.Context, k *kind, params []byte) bool {
 		}
 		return true
 	}
-	if noMethod(err) {
-		*have = cache{loaded: true} // it has none
+	if errors.Is(err, errNoMethod) { // as some say that have the capability, and nothing
+		*have = cache{loaded: true}
 		c.mu.Unlock()
 		return false
 	}
 	watched, running := have.missing, c.state == ready
+	if errors.Is(err, errNotThere) {
+		*have = cache{}
+	}
 	have.missing, have.outdated = running, true
 	c.mu.Unlock()
 	if running && !watched {
-		c.f.log.say("server %s: its %s are left out, or are those of before: %v", c.Name, k.items, err)
+		c.f.log.say("server %s: its %s are left out, or are those of before if it runs: %v", c.Name, k.items, err)
 		c.f.spawn(func() { c.watch(k, params) })
 	}
 	return false
 }
-
-// noMethod reports whether a server has said that it does not know the method,
-// which some that have a capability do.
-func noMethod(err error) bool { return strings.Contains(err.Error(), `"code":-32601`) }
 
 // watch asks a child for a list until it answers, and tells the client that there
 // is one again.
@@ -296,8 +296,7 @@ func (f *fleet) list(r *request, k *kind) {
 		f.page(r, k, cursor)
 		return
 	}
-	f.refresh(r.ctx, k, fanned(r.params), true)
-	l := f.publish(k)
+	l := f.refresh(r.ctx, k, fanned(r.params), true)
 	f.mu.Lock()
 	f.merged[k] = l
 	f.mu.Unlock()

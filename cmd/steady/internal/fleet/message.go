@@ -50,6 +50,12 @@ func (m *message) meta(key string) []byte { return jsonl.Member(jsonl.Member(m.p
 // those without a handshake do.
 func (m *message) modern() bool { return m.meta(metaRevision) != nil }
 
+// code returns the code of an error response, or 0.
+func (m *message) code() int64 {
+	code, _ := toNumber(orNull(jsonl.Member(m.failed, "code")))
+	return code
+}
+
 // parse reads valid JSON. It returns why it is no message, or "". A member that
 // is there twice has two meanings, of which the server might not see ours.
 func parse(line []byte) (m message, why string) {

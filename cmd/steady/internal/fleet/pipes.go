@@ -10,12 +10,12 @@ import (
 // An outbox holds what a child has still to read, so that who has something for
 // it need not wait. What does not fit is not taken.
 type outbox struct {
-	w     io.WriteCloser
 	limit int // bytes
 
 	mu     sync.Mutex
-	more   chan struct{} // has a value when there may be something to do
+	more   sync.Cond // there is something to read, or never will be
 	lines  [][]byte
+	rest   []byte // of the line that is being read
 	size   int
 	ending bool
 }
@@ -23,8 +23,10 @@ type outbox struct {
 // lineCost is what a line costs besides its bytes.
 const lineCost = 64
 
-func newOutbox(w io.WriteCloser, limit int) *outbox {
-	return &outbox{w: w, limit: limit, more: make(chan struct{}, 1)}
+func newOutbox(limit int) *outbox {
+	o := &outbox{limit: limit}
+	o.more.L = &o.mu
+	return o
 }
 
 func (o *outbox) push(line []byte) bool {
@@ -33,8 +35,8 @@ func (o *outbox) push(line []byte) bool {
 	if o.ending || o.size > 0 && o.size+len(line)+lineCost > o.limit {
 		return false
 	}
-	o.lines, o.size = append(o.lines, line), o.size+len(line)+lineCost
-	o.wake()
+	o.lines, o.size = append(o.lines, append(line, '\n')), o.size+len(line)+lineCost
+	o.more.Signal()
 	return true
 }
 
@@ -43,45 +45,50 @@ func (o *outbox) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ending = true
-	o.wake()
+	o.more.Broadcast()
 }
 
-func (o *outbox) wake() {
-	select {
-	case o.more <- struct{}{}:
-	default:
+// Close ends the child's input at once.
+func (o *outbox) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ending, o.lines, o.rest = true, nil, nil
+	o.more.Broadcast()
+	return nil
+}
+
+// Read is for the child's proxy.
+func (o *outbox) Read(p []byte) (n int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.rest)+len(o.lines) == 0 {
+		if o.ending {
+			return 0, io.EOF
+		}
+		o.more.Wait()
 	}
-}
-
-// run writes until finish, or until the child takes no more.
-func (o *outbox) run() {
-	defer o.w.Close()
-	for range o.more {
-		for {
-			o.mu.Lock()
-			lines, ending := o.lines, o.ending
-			o.lines = nil
-			o.mu.Unlock()
-			if len(lines) == 0 {
-				if ending {
-					return
-				}
+	for n < len(p) {
+		if len(o.rest) == 0 {
+			if len(o.lines) == 0 {
 				break
 			}
-			for _, line := range lines {
-				_, err := o.w.Write(append(line, '\n'))
-				o.mu.Lock()
-				o.size -= len(line) + lineCost
-				o.mu.Unlock()
-				if err != nil {
-					o.mu.Lock()
-					o.ending = true
-					o.mu.Unlock()
-					return
-				}
-			}
+			o.rest, o.lines[0] = o.lines[0], nil
+			o.lines = o.lines[1:]
+			o.size -= len(o.rest) - 1 + lineCost
 		}
+		taken := copy(p[n:], o.rest)
+		o.rest, n = o.rest[taken:], n+taken
 	}
+	return n, nil
+}
+
+// An inbox handles the lines that a child's proxy writes, each with one Write, as
+// they come. What the child is sent in turn is only put into its outbox, so that
+// nobody waits for anybody but the client.
+type inbox struct{ c *child }
+
+func (i inbox) Write(line []byte) (int, error) {
+	return len(line), i.c.said(bytes.TrimRight(line, "\r\n"))
 }
 
 // A sink takes lines for the client.

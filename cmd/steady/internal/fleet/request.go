@@ -13,6 +13,7 @@ import (
 type request struct {
 	message                 // with copies of the parts that outlive the line
 	opens   bool            // a session begins with it
+	held    int             // bytes that are kept of it
 	ctx     context.Context // until it is answered or cancelled
 	stop    context.CancelFunc
 
@@ -75,6 +76,16 @@ func (f *fleet) request(m *message) {
 		f.requests.Done()
 		return
 	}
+	f.mu.Lock()
+	r.held = len(m.raw)
+	much := f.held > 0 && f.held+r.held > f.opts.MaxQueue
+	f.held += r.held
+	f.mu.Unlock()
+	if much {
+		f.refuse(r, codeUnavailable, "The requests that wait for an answer are too large in all. Nothing was done. Try again later.", nil)
+		f.requests.Done()
+		return
+	}
 	r.message, _ = parse(bytes.Clone(m.raw))
 	f.open(r)
 	go func() {
@@ -94,6 +105,7 @@ func (f *fleet) end(r *request) bool {
 	r.stop()
 	f.mu.Lock()
 	delete(f.inflight, jsonl.IDKey(r.id))
+	f.held -= r.held
 	f.mu.Unlock()
 	return true
 }

@@ -17,12 +17,12 @@ func (f *fleet) quick(r *request, m *message) bool {
 	if m.method != "tools/call" {
 		return false
 	}
-	written, name, _ := nameIn(m.params, "name")
+	written, name, named := nameIn(m.params, "name")
 	f.mu.Lock()
 	o, ok := f.books[tools].find(name)
 	begun := f.session.revision != ""
 	f.mu.Unlock()
-	if !ok || !begun {
+	if !named || !ok || !begun {
 		return false
 	}
 	f.forward(r, m, o.child, rename(written, name, o.own)...)
@@ -30,8 +30,16 @@ func (f *fleet) quick(r *request, m *message) bool {
 }
 
 // nameIn returns a member of the parameters that is text, also as it is written.
+// One that is there twice is none: the server might take the other.
 func nameIn(params []byte, member string) (written []byte, name string, ok bool) {
-	if written = jsonl.Member(params, member); written == nil {
+	n := 0
+	jsonl.Members(params, func(key, value []byte) {
+		if string(key) == member {
+			written = value
+			n++
+		}
+	})
+	if n != 1 {
 		return nil, "", false
 	}
 	name, ok = jsonl.Text(written)
@@ -94,8 +102,11 @@ func (f *fleet) route(r *request) {
 	case r.method == "prompts/get":
 		f.byName(r, prompts, "prompt")
 	case slices.Contains([]string{"resources/read", "resources/subscribe", "resources/unsubscribe"}, r.method):
-		_, uri, _ := nameIn(r.params, "uri")
-		f.byURI(r, uri)
+		if _, uri, ok := nameIn(r.params, "uri"); ok {
+			f.byURI(r, uri)
+			return
+		}
+		f.refuse(r, codeParams, r.method+" needs one uri, which is text.", nil)
 	case r.method == "completion/complete":
 		f.complete(r)
 	case r.method == "logging/setLevel" && !modern:
@@ -113,7 +124,7 @@ func (f *fleet) route(r *request) {
 func (f *fleet) byName(r *request, k *kind, what string) {
 	written, name, ok := nameIn(r.params, "name")
 	if !ok {
-		f.refuse(r, codeParams, r.method+" needs a name, which is text.", nil)
+		f.refuse(r, codeParams, r.method+" needs one name, which is text.", nil)
 		return
 	}
 	o, ok := f.owner(r, k, name)
@@ -209,8 +220,12 @@ func (f *fleet) try(r *request, candidates []*child, edits []jsonl.Edit) {
 	}, slices.Clone(edits)...)
 }
 
-// maxTemplate is how long a template may be that is matched, in bytes.
-const maxTemplate = 2 << 10
+// maxTemplate is how long a template may be that is matched, in bytes, and
+// maxMatched how many of a server are.
+const (
+	maxTemplate = 2 << 10
+	maxMatched  = 1000
+)
 
 // byTemplate returns the first child that has a template which the URI matches.
 func (f *fleet) byTemplate(uri string) *child {
@@ -218,11 +233,11 @@ func (f *fleet) byTemplate(uri string) *child {
 		return nil
 	}
 	for _, c := range f.children {
-		for _, it := range c.listed(templates) {
+		for i, it := range c.listed(templates) {
 			if it.key == uri {
 				return c
 			}
-			if len(it.key) > maxTemplate {
+			if len(it.key) > maxTemplate || i >= maxMatched {
 				continue
 			}
 			if t, err := uritemplate.New(it.key); err == nil && t.Regexp().MatchString(uri) {

@@ -156,14 +156,14 @@ func TestTasksByHandle(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	t.Parallel()
-	large := strings.Repeat("x", pageBytes/3)
+	large := `"` + strings.Repeat("x", pageBytes/3) + `"`
 	pages := func(say func(string, ...any), m *message) error {
 		if m.method == "tools/list" {
 			switch string(jsonl.Member(m.params, "cursor")) {
 			case "":
-				say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a"},{"name":"b","d":%q}],"nextCursor":"p2"}}`, m.id, large)
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a"},{"name":"b","d":%s}],"nextCursor":"p2"}}`, m.id, large)
 			case `"p2"`:
-				say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"c","d":%q},{"name":"d","d":%q},{"name":"a"},{}],"nextCursor":"p2"}}`, m.id, large, large)
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"c","d":%s},{"name":"d","d":%s},{"name":"a"},{}],"nextCursor":"p2"}}`, m.id, large, large)
 			}
 		}
 		return nil
@@ -194,14 +194,19 @@ func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		slow := true
+		answer := "\n" // nothing
 		mute := func(say func(string, ...any), m *message) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if m.method == "tools/list" && slow {
-				say("\n") // nothing
+			if m.method == "tools/list" && answer != "" {
+				say("%s", strings.Replace(answer, "ID", string(m.id), 1))
 			}
 			return nil
+		}
+		now := func(a string) {
+			mu.Lock()
+			defer mu.Unlock()
+			answer = a
 		}
 		lists := map[*kind][]string{tools: {"x"}}
 		w := open(t, scripted(map[string]script{"a": lister(lists, mute), "b": lister(lists, nil)}, "a", "b"))
@@ -213,11 +218,21 @@ func TestSlowServer(t *testing.T) {
 		require.Equal(t, []string{"b_x"}, keysOf(t, w.ask("1", "tools/list", "{}"), tools))
 		require.Contains(t, w.ask("2", "tools/call", `{"name":"b_x"}`), `"result"`)
 		require.Zero(t, time.Since(begun))
-		mu.Lock()
-		slow = false
-		mu.Unlock()
+		now("")
 		require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, w.receive())
-		require.Equal(t, []string{"a_x", "b_x"}, keysOf(t, w.ask("1", "tools/list", "{}"), tools))
+		both := []string{"a_x", "b_x"}
+		require.Equal(t, both, keysOf(t, w.ask("1", "tools/list", "{}"), tools))
+
+		// What is slow still has what it had; what is not there has nothing.
+		now("\n")
+		require.Equal(t, both, keysOf(t, w.ask("1", "tools/list", "{}"), tools))
+		now("")
+		require.Contains(t, w.receive(), "list_changed")
+		now(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"it ended"}}`)
+		require.Equal(t, []string{"b_x"}, keysOf(t, w.ask("1", "tools/list", "{}"), tools))
+		now("")
+		require.Contains(t, w.receive(), "list_changed")
+		require.Equal(t, both, keysOf(t, w.ask("1", "tools/list", "{}"), tools))
 	})
 }
 
@@ -351,7 +366,7 @@ func TestBadMessages(t *testing.T) {
 	}
 	w.initialize()
 	for _, tt := range []struct{ method, params string }{
-		{"tools/call", `{}`}, {"tools/call", `{"name":1}`}, {"tools/call", `[1]`}, {"prompts/get", `{"name":"x"}`}, {"completion/complete", `{}`},
+		{"tools/call", `{}`}, {"tools/call", `{"name":1}`}, {"tools/call", `[1]`}, {"tools/call", `{"name":"a_x","name":"a_x"}`}, {"resources/read", `{"uri":"a","uri":"b"}`}, {"prompts/get", `{"name":"x"}`}, {"completion/complete", `{}`},
 		{"resources/read", `{}`}, {"tasks/get", `{"taskId":"x"}`}, {"tasks/get", `{}`}, {"subscriptions/listen", `{}`}, {"server/discover", `{}`},
 	} {
 		require.Contains(t, w.ask("1", tt.method, tt.params), `"error"`, "%s %s", tt.method, tt.params)
