@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/steadymcp/steady/cmd/steady/internal/report"
 	"github.com/steadymcp/steady/registry"
 )
 
@@ -59,7 +60,7 @@ func runDiff(ctx context.Context, e *env, args []string) error {
 		err = enc.Encode(map[string]any{"old": old.Fingerprint(), "new": now.Fingerprint(), "changes": changes})
 	} else {
 		for _, c := range changes {
-			fmt.Fprintln(e.stdout, c)
+			fmt.Fprintln(e.stdout, report.Printable(c.String()))
 		}
 		if len(changes) == 0 {
 			fmt.Fprintln(e.stdout, "no change")

@@ -16,6 +16,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/report"
 )
 
 // Exit codes, the same for every command.
@@ -133,7 +135,7 @@ func exitCode(e *env, name string, err error) int {
 		fmt.Fprintf(e.stderr, "steady %s: %s\n(steady %s -h helps)\n", name, wrong.text, name)
 		return exitUsage
 	default:
-		fmt.Fprintf(e.stderr, "steady %s: %v\n", name, err)
+		fmt.Fprintf(e.stderr, "steady %s: %s\n", name, report.Printable(err.Error()))
 		return exitConnect
 	}
 }

@@ -84,7 +84,7 @@ func (e *exam) close() { e.retire() }
 // progress says what is being done.
 func (e *exam) progress(format string, args ...any) {
 	if e.opts.Progress != nil {
-		fmt.Fprintf(e.opts.Progress, "doctor: "+format+"\n", args...)
+		fmt.Fprintln(e.opts.Progress, report.Printable(e.secrets.Mask(fmt.Sprintf("doctor: "+format, args...))))
 	}
 }
 
@@ -288,10 +288,10 @@ func (e *exam) announce() {
 		}
 	}
 	if len(called) > 0 {
-		e.progress("will call: %s", e.secrets.Mask(strings.Join(called, ", ")))
+		e.progress("will call: %s", strings.Join(called, ", "))
 	}
 	if len(not) > 0 {
-		e.progress("will not call: %s", e.secrets.Mask(strings.Join(not, ", ")))
+		e.progress("will not call: %s", strings.Join(not, ", "))
 	}
 }
 

@@ -43,27 +43,43 @@ type annotations struct {
 	Idempotent  *bool `json:"idempotentHint"`
 }
 
-// effects are words of names that no reading tool has. A server that annotates
-// them as reading is not believed.
+// effects are words of names that no harmless tool has: whatever a server says
+// about one that has them, it is not believed.
 var effects = []string{
 	"delete", "remove", "drop", "destroy", "purge", "wipe", "truncate", "erase", "kill", "terminate", "reset", "revoke",
 	"send", "pay", "transfer", "charge", "refund", "buy", "publish", "deploy", "shutdown", "restart", "exec", "execute",
 }
 
+// asking are first words of names after which an effect is what is asked about:
+// get_reset_date, list_send_jobs.
+var asking = []string{
+	"get", "list", "search", "find", "read", "show", "view", "describe", "count", "check", "fetch", "lookup", "query", "is", "has",
+}
+
+// soundsHarmful reports whether a name says that a tool does more than it is
+// annotated with, wherever in it: delete_order, orders.delete, bulkDelete.
+func soundsHarmful(name string) bool {
+	words := words(name)
+	if len(words) > 0 && slices.Contains(asking, words[0]) {
+		return false
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(effects, w) })
+}
+
 // classify says what a tool does. It believes annotations, as the defaults of
-// the specification have it: without a hint a tool may destroy.
+// the specification have it: without a hint a tool may destroy. It believes none
+// that says less than the name does.
 func classify(name string, a *annotations) class {
 	is := func(b *bool) bool { return b != nil && *b }
 	switch {
 	case a == nil || a.ReadOnly == nil && a.Destructive == nil && a.Idempotent == nil:
 		return unknown
-	case is(a.ReadOnly) && !is(a.Destructive):
-		if words := words(name); len(words) > 0 && slices.Contains(effects, words[0]) {
-			return unknown
-		}
-		return reads
-	case is(a.Destructive) || a.Destructive == nil:
+	case is(a.Destructive) || a.Destructive == nil && !is(a.ReadOnly):
 		return destroys
+	case soundsHarmful(name):
+		return unknown
+	case is(a.ReadOnly):
+		return reads
 	case is(a.Idempotent):
 		return repeatable
 	}

@@ -120,14 +120,22 @@ func (e *exam) fetchTools() *pages {
 			OutputSchema json.RawMessage
 			Annotations  json.RawMessage
 		}
-		if json.Unmarshal(raw, &got) != nil || got.Name == "" || slices.ContainsFunc(e.tools, func(t *tool) bool { return t.name == got.Name }) {
+		if json.Unmarshal(raw, &got) != nil || got.Name == "" {
+			continue
+		}
+		class := classify(got.Name, parseAnnotations(got.Annotations))
+		if t := e.named(got.Name); t != nil {
+			// Which of them a call reaches is not known, so the least is done.
+			if leave, reason := e.opts.Gate.decide(t.name, class); leave < t.leave {
+				t.class, t.leave, t.reason = class, leave, reason
+			}
 			continue
 		}
 		t := &tool{name: got.Name, input: parseSchema(got.InputSchema), output: got.OutputSchema, example: map[string]any{}}
 		if string(t.output) == "null" {
 			t.output = nil
 		}
-		t.class = classify(t.name, parseAnnotations(got.Annotations))
+		t.class = class
 		t.leave, t.reason = e.opts.Gate.decide(t.name, t.class)
 		for _, example := range t.input.examples {
 			if m, ok := example.(map[string]any); ok {
@@ -139,6 +147,16 @@ func (e *exam) fetchTools() *pages {
 	}
 	e.first = p
 	return p
+}
+
+// named returns the tool of that name, or nil.
+func (e *exam) named(name string) *tool {
+	for _, t := range e.tools {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
 }
 
 func (e *exam) checkListing() {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -64,7 +65,7 @@ func (e *exam) checkNames() {
 		{"name-case", strings.ToUpper(t.name)},
 		{"name-prefix", "mcp__" + orDefault(strings.ToLower(e.server.Name), "server") + "__" + t.name},
 	} {
-		if try.name == t.name {
+		if e.isOther(t, try.name) {
 			continue
 		}
 		s := e.session()
@@ -82,6 +83,15 @@ func (e *exam) checkNames() {
 			e.found(try.probe, "", &r, "%q is refused, and %s is not named: %s", try.name, t.name, clip(answerText(&r), 100))
 		}
 	}
+}
+
+// isOther reports whether a name is no wrong one, but the right one of t or,
+// perhaps but for its case and separators, of another tool: that may be one that
+// must not be called.
+func (e *exam) isOther(t *tool, name string) bool {
+	return name == t.name || slices.ContainsFunc(e.tools, func(other *tool) bool {
+		return other != t && fold(other.name) == fold(name)
+	})
 }
 
 // leadsTo reports whether an answer is a success, or names the tool.

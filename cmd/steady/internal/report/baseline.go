@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // maxBaseline is how large a baseline may be, in bytes.
@@ -38,7 +39,8 @@ func ReadBaseline(in io.Reader) (*Baseline, error) {
 }
 
 // Compare marks the findings that the baseline has, and notes those of the
-// baseline that are gone. A finding that has become graver is new.
+// baseline that are gone; what was not looked for this time is not gone. A finding
+// that has become graver is new.
 func (r *Report) Compare(b *Baseline) {
 	rank := func(f Finding) int { return slices.Index(severities, f.Severity) }
 	known := map[string]int{}
@@ -53,8 +55,15 @@ func (r *Report) Compare(b *Baseline) {
 			delete(known, f.Key())
 		}
 	}
+	tried := map[string]bool{}
+	for _, o := range r.Outcomes {
+		tried[o.Probe] = o.Status != Skipped
+	}
 	for key := range known {
-		r.Mended = append(r.Mended, key)
+		probe, _, _ := strings.Cut(key, ":")
+		if probe, _, _ = strings.Cut(probe, "/"); tried[probe] {
+			r.Mended = append(r.Mended, key)
+		}
 	}
 	slices.Sort(r.Mended)
 }

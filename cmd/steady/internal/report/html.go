@@ -9,7 +9,7 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"printable": printable, "about": about}).Parse(pageText))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"printable": Printable, "about": about}).Parse(pageText))
 
 // WriteHTML writes one page that needs nothing else.
 func (r *Report) WriteHTML(w io.Writer) error {

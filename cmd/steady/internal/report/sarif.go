@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"strings"
 
 	"github.com/steadymcp/steady/registry"
 )
@@ -41,7 +42,7 @@ func (r *Report) WriteSARIF(w io.Writer, rules []Rule, uri string) error {
 		}
 		result := object{
 			"ruleId": f.Probe, "level": levels[f.Severity],
-			"message": text{about(f) + ". " + f.Fix},
+			"message": text{strings.ReplaceAll(Printable(about(f)), "](", "] (") + ". " + f.Fix}, // [a](b) is a link in a message
 			"locations": []object{{
 				"physicalLocation": object{"artifactLocation": object{"uri": uri}, "region": object{"startLine": 1}},
 				"logicalLocations": []object{{"fullyQualifiedName": subject, "kind": "member"}},

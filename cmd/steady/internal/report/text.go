@@ -28,7 +28,7 @@ func (r *Report) WriteText(w io.Writer, opts TextOptions) error {
 		opts.Width = 100
 	}
 	var b bytes.Buffer
-	r.writeHead(&b)
+	r.writeHead(&b, opts)
 	if opts.Verbose {
 		r.writeAll(&b, opts)
 	} else {
@@ -38,12 +38,14 @@ func (r *Report) WriteText(w io.Writer, opts TextOptions) error {
 	return err
 }
 
-func (r *Report) writeHead(b *bytes.Buffer) {
-	name := strings.TrimSpace(printable(r.Server + " " + r.Version))
+func (r *Report) writeHead(b *bytes.Buffer, opts TextOptions) {
+	name := strings.TrimSpace(Printable(r.Server + " " + r.Version))
+	name = cut(name, opts.Width)
+	target := cut(Printable(r.Target), opts.Width)
 	if name != "" {
-		fmt.Fprintf(b, "%s  (%s)\n", name, printable(r.Target))
+		fmt.Fprintf(b, "%s  (%s)\n", name, target)
 	} else {
-		fmt.Fprintf(b, "%s\n", printable(r.Target))
+		fmt.Fprintf(b, "%s\n", target)
 	}
 	passed, skipped := 0, 0
 	for _, o := range r.Outcomes {
@@ -99,7 +101,7 @@ func (r *Report) writeScreen(b *bytes.Buffer, opts TextOptions) {
 		room -= lines
 		shown++
 		f := g.Findings[0]
-		text := printable(about(f))
+		text := Printable(about(f))
 		if n := len(g.Findings) - 1; n > 0 {
 			text = fmt.Sprintf("%s (+%d)", cut(text, opts.Width-34-6), n)
 		}
@@ -134,10 +136,10 @@ func (r *Report) notCalled() (out []string) {
 			continue
 		}
 		if i, ok := byReason[t.Reason]; ok {
-			out[i-1] = strings.TrimSuffix(out[i-1], " ("+t.Reason+")") + " " + printable(t.Name) + " (" + t.Reason + ")"
+			out[i-1] = strings.TrimSuffix(out[i-1], " ("+t.Reason+")") + " " + Printable(t.Name) + " (" + t.Reason + ")"
 			continue
 		}
-		out = append(out, printable(t.Name)+" ("+t.Reason+")")
+		out = append(out, Printable(t.Name)+" ("+t.Reason+")")
 		byReason[t.Reason] = len(out)
 	}
 	return out
@@ -159,7 +161,7 @@ func (r *Report) writeAll(b *bytes.Buffer, opts TextOptions) {
 	for _, g := range r.groups(true) {
 		fmt.Fprintf(b, "\n%s  %s\n", opts.severity(g.Severity), g.Probe)
 		for _, f := range g.Findings {
-			fmt.Fprintf(b, "  %s", printable(about(f)))
+			fmt.Fprintf(b, "  %s", Printable(about(f)))
 			if f.Times > 1 {
 				fmt.Fprintf(b, " (%d times)", f.Times)
 			}
@@ -168,10 +170,10 @@ func (r *Report) writeAll(b *bytes.Buffer, opts TextOptions) {
 			}
 			b.WriteByte('\n')
 			if f.Sent != "" {
-				fmt.Fprintf(b, "    sent:     %s\n", printable(f.Sent))
+				fmt.Fprintf(b, "    sent:     %s\n", Printable(f.Sent))
 			}
 			if f.Received != "" {
-				fmt.Fprintf(b, "    received: %s\n", printable(f.Received))
+				fmt.Fprintf(b, "    received: %s\n", Printable(f.Received))
 			}
 		}
 		f := g.Findings[0]
@@ -183,45 +185,31 @@ func (r *Report) writeAll(b *bytes.Buffer, opts TextOptions) {
 	if len(r.Excepted) > 0 {
 		b.WriteString("\nexcepted\n")
 		for _, f := range r.Excepted {
-			fmt.Fprintf(b, "  %s: %s (%s)\n", f.Probe, printable(about(f)), printable(f.Reason))
+			fmt.Fprintf(b, "  %s: %s (%s)\n", f.Probe, Printable(about(f)), Printable(f.Reason))
 		}
 	}
 	if len(r.Mended) > 0 {
 		b.WriteString("\nmended since the baseline\n")
 		for _, key := range r.Mended {
-			fmt.Fprintf(b, "  %s\n", printable(key))
+			fmt.Fprintf(b, "  %s\n", Printable(key))
 		}
 	}
 	b.WriteString("\ntools\n")
 	for _, t := range r.Tools {
 		if t.Reason != "" {
-			fmt.Fprintf(b, "  %-24s %s, not called: %s\n", printable(t.Name), t.Class, t.Reason)
+			fmt.Fprintf(b, "  %-24s %s, not called: %s\n", Printable(t.Name), t.Class, t.Reason)
 		} else {
-			fmt.Fprintf(b, "  %-24s %s, called %d times\n", printable(t.Name), t.Class, t.Calls)
+			fmt.Fprintf(b, "  %-24s %s, called %d times\n", Printable(t.Name), t.Class, t.Calls)
 		}
 	}
 	b.WriteString("\nprobes\n")
 	for _, o := range r.Outcomes {
 		fmt.Fprintf(b, "  %-7s  %-22s  %s", o.Status, o.Probe, o.Title)
 		if o.Reason != "" {
-			fmt.Fprintf(b, " (%s)", printable(o.Reason))
+			fmt.Fprintf(b, " (%s)", Printable(o.Reason))
 		}
 		b.WriteByte('\n')
 	}
-}
-
-// printable keeps a server's text from driving the terminal, and on one line.
-func printable(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case r < 0x20 || r >= 0x7f && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff:
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // cut shortens text to width characters.
