@@ -102,6 +102,7 @@ func (e *exam) checkCalls() {
 			}
 			t.args = args
 			if v := e.call(t, args); v != nil {
+				v.shed()
 				t.base = v
 			}
 		}
@@ -132,10 +133,11 @@ const maxStep = 4096
 const (
 	largeResult = 100_000 // where clients begin to cut
 	hugeResult  = 1 << 20
+	keptText    = 64 << 10 // of a huge one's text
 )
 
 func (e *exam) checkSize(t *tool, v *verdict, how string) {
-	n := len(v.reply.Raw)
+	n := v.size
 	switch {
 	case n >= hugeResult:
 		e.foundAs("result-size", bad, t.name, v.reply, "%.1f MB %s", float64(n)/1e6, how)
@@ -226,7 +228,7 @@ func (e *exam) judge(t *tool, r session.Reply, object bool) *verdict {
 		t.silent = true // it has been tried long enough
 		e.found("slow-call", t.name, &r, "answered after %.1f s", r.Elapsed.Seconds())
 	}
-	v := &verdict{reply: &r}
+	v := &verdict{reply: &r, size: len(r.Raw)}
 	if canary := e.opts.canary; canary != "" && bytes.Contains(r.Raw, []byte(canary)) {
 		e.found("leak-environment", t.name, &session.Reply{Request: r.Request, Raw: []byte("… STEADY_DOCTOR_SECRET …")}, "the answer holds a secret of the environment")
 	}

@@ -113,7 +113,14 @@ func (e *exam) fetchTools() *pages {
 	if e.listing.Tools == nil {
 		e.listing.Tools = []json.RawMessage{}
 	}
-	for _, raw := range p.items {
+	e.learnTools(p.items)
+	e.first = p
+	return p
+}
+
+// learnTools takes from a list what there is to call, and decides what may be.
+func (e *exam) learnTools(items []json.RawMessage) {
+	for _, raw := range items {
 		var got struct {
 			Name         string
 			InputSchema  json.RawMessage
@@ -145,8 +152,6 @@ func (e *exam) fetchTools() *pages {
 		}
 		e.tools = append(e.tools, t)
 	}
-	e.first = p
-	return p
 }
 
 // named returns the tool of that name, or nil.

@@ -13,6 +13,23 @@ type verdict struct {
 	reply  *session.Reply
 	result *toolResult // nil if there is none
 	text   string      // what a model would read of a failure or a result
+	size   int         // of the answer, in bytes
+}
+
+// shed drops what a huge answer holds, so that keeping one of each tool cannot
+// fill the memory. What is left is still huge.
+func (v *verdict) shed() {
+	if v == nil || v.size < hugeResult {
+		return
+	}
+	kept := *v.reply
+	kept.Raw, kept.Result = bytes.Clone(kept.Raw[:hugeResult]), nil
+	v.reply, v.text = &kept, strings.Clone(clip(v.text, keptText))
+	if v.result != nil {
+		result := *v.result
+		result.text, result.structured = v.text, nil
+		v.result = &result
+	}
 }
 
 // ok reports whether the call succeeded.

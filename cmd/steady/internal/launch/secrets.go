@@ -1,7 +1,10 @@
 package launch
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,8 +18,8 @@ type Secrets []string
 const mask = "***"
 
 // Secrets returns what the user gave to reach the server: the values of headers
-// and of the environment, and what looks like a credential in the URL or the
-// command line.
+// and of -env, and what looks like a credential in the URL, the command line and
+// our own environment, which the server has too.
 func (t *Target) Secrets() Secrets {
 	var s Secrets
 	add := func(text string) {
@@ -40,6 +43,8 @@ func (t *Target) Secrets() Secrets {
 	if u, err := url.Parse(t.URL); err == nil {
 		if password, ok := u.User.Password(); ok {
 			add(password)
+		} else {
+			add(u.User.Username()) // a token that stands alone
 		}
 		for key, values := range u.Query() {
 			for _, v := range values {
@@ -60,8 +65,21 @@ func (t *Target) Secrets() Secrets {
 			add(t.Command[i+1])
 		}
 	}
+	for _, e := range os.Environ() {
+		// The server has them from us. A path is where a secret is, at most.
+		name, v, _ := strings.Cut(e, "=")
+		if len(v) >= 8 && !strings.HasPrefix(v, "/") && namesSecret(name) {
+			add(v)
+		}
+	}
+	// As they stand in JSON and in a URL.
+	for _, text := range slices.Clone(s) {
+		quoted, _ := json.Marshal(text)
+		query := url.QueryEscape(text)
+		s = append(s, string(quoted[1:len(quoted)-1]), query, strings.ReplaceAll(query, "+", "%20"), url.PathEscape(text), url.UserPassword("", text).String()[1:])
+	}
 	// Longer ones first, so that none leaves a rest.
-	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) })
+	slices.SortFunc(s, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return slices.Compact(s)
 }
 
@@ -69,6 +87,9 @@ var secretWords = []string{"token", "secret", "password", "passwd", "apikey", "c
 
 func namesSecret(name string) bool {
 	name = strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+	if strings.Contains(name, "author") && !strings.Contains(name, "authoriz") {
+		return false
+	}
 	return name == "key" || slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
