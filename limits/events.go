@@ -9,6 +9,13 @@ import (
 type Refused struct {
 	Tool   string
 	Reason string // "rate", "queue full" or "no place in time"
+	// Bound is whose bound was reached, of rate or of calls that run: "caller",
+	// the caller's for all tools together; "tool", that of the tool's [Limit]; or
+	// "server".
+	Bound string
+	// Caller is who called: "user:" and the subject of the token, "session:" and a
+	// fingerprint of the session's id, or "" where callers are not told apart.
+	Caller string
 }
 
 // EventName returns "limits.refused".
@@ -19,7 +26,8 @@ func (Refused) EventLevel() slog.Level { return slog.LevelWarn }
 
 // LogValue implements slog.LogValuer.
 func (e Refused) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("tool", quote(e.Tool)), slog.String("reason", e.Reason))
+	return slog.GroupValue(slog.String("tool", quote(e.Tool)), slog.String("reason", e.Reason),
+		slog.String("bound", e.Bound), slog.String("caller", e.Caller))
 }
 
 // Overran is observed when a call is answered because its deadline has passed.

@@ -47,24 +47,31 @@ func newGate(o *Options) *gate {
 	return g
 }
 
-// full says which bound keeps a call from running now, "" if none does. The
-// caller of full holds g.mu.
-func (g *gate) full(caller, tool string) string {
+// The bounds of calls that run, as [Refused] names them.
+const (
+	boundTool   = "tool"
+	boundCaller = "caller"
+	boundServer = "server"
+)
+
+// full returns the bound that keeps a call from running now and how many it
+// allows, or "" if none does. The caller of full holds g.mu.
+func (g *gate) full(caller, tool string) (bound string, most int) {
 	if most, ok := g.perTool[tool]; ok && g.tools[tool] >= most {
-		return fmt.Sprintf("%d calls of this tool are running, which is all it may have at once", most)
+		return boundTool, most
 	}
 	if g.perCaller > 0 && g.callers[caller] >= g.perCaller {
-		return fmt.Sprintf("%d calls of this caller are running, which is all it may have at once", g.perCaller)
+		return boundCaller, g.perCaller
 	}
 	if g.running > 0 && g.total >= g.running {
-		return fmt.Sprintf("%d calls are running, which is all the server takes on at once", g.running)
+		return boundServer, g.running
 	}
-	return ""
+	return "", 0
 }
 
 // admit takes a place if there is one. The caller holds g.mu.
 func (g *gate) admit(caller, tool string) bool {
-	if g.full(caller, tool) != "" {
+	if bound, _ := g.full(caller, tool); bound != "" {
 		return false
 	}
 	g.total++
@@ -138,12 +145,12 @@ func (l *Limiter) enter(ctx context.Context, caller, tool string, deadline error
 		g.mu.Unlock()
 		return leave, nil
 	}
-	reason := g.full(caller, tool)
+	bound, most := g.full(caller, tool)
 	place := g.queued(caller, tool)
 	g.mu.Unlock()
 	if place == nil {
-		l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "queue full"})
-		return nil, busy(tool).Because("%s, and no more may wait", reason)
+		l.refused(ctx, caller, tool, bound, "queue full")
+		return nil, busy(tool).Because("%s, and no more may wait", atOnce(bound, most))
 	}
 	admitted := place.Value.(*waiter).admitted
 
@@ -176,8 +183,19 @@ func (l *Limiter) enter(ctx context.Context, caller, tool string, deadline error
 	if ctx.Err() != nil && context.Cause(ctx) != deadline {
 		return nil, ctx.Err()
 	}
-	l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "no place in time"})
-	return nil, busy(tool).Because("%s, and none ended in time", reason)
+	l.refused(ctx, caller, tool, bound, "no place in time")
+	return nil, busy(tool).Because("%s, and none ended in time", atOnce(bound, most))
+}
+
+// atOnce says to a caller which bound on running calls was reached.
+func atOnce(bound string, most int) string {
+	switch bound {
+	case boundTool:
+		return fmt.Sprintf("%d calls of this tool are running, which is all it may have at once", most)
+	case boundCaller:
+		return fmt.Sprintf("%d calls of this caller are running, which is all it may have at once", most)
+	}
+	return fmt.Sprintf("%d calls are running, which is all the server takes on at once", most)
 }
 
 // busy is the answer to a call that never began, so that repeating it is safe.

@@ -253,6 +253,10 @@ func bound[R any](l *Limiter, ctx context.Context, call *mcp.CallToolRequest, ru
 	return await(l, ctx, tool, deadline, leave, run)
 }
 
+func (l *Limiter) refused(ctx context.Context, caller, tool, bound, reason string) {
+	l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: reason, Bound: bound, Caller: wire.Shown(caller)})
+}
+
 func (l *Limiter) deadline(tool string) time.Duration {
 	if own := l.opts.Tools[tool].Deadline; own != 0 {
 		return max(own, 0)

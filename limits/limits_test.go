@@ -269,6 +269,47 @@ func TestQueueHasRoomForOthers(t *testing.T) {
 	})
 }
 
+// An operator learns which bound it was, and who ran into it.
+func TestRefusedSaysWhichBound(t *testing.T) {
+	slow := Rate{PerSecond: 0.001, Burst: 1}
+	for _, tt := range []struct {
+		name  string
+		opts  Options
+		first string // the caller of the call that runs
+		want  Refused
+		text  string
+	}{
+		{"server", Options{Running: 1, Queue: None}, "bo", Refused{Reason: "queue full", Bound: "server"}, "the server takes on"},
+		{"caller", Options{PerCaller: 1, Queue: None}, "ada", Refused{Reason: "queue full", Bound: "caller"}, "of this caller are running"},
+		{"tool", Options{Tools: map[string]Limit{"x": {Running: 1}}, Queue: None}, "bo", Refused{Reason: "queue full", Bound: "tool"}, "of this tool are running"},
+		{"in time", Options{PerCaller: 1, Wait: time.Second}, "ada", Refused{Reason: "no place in time", Bound: "caller"}, "none ended in time"},
+		{"rate", Options{Rate: slow}, "ada", Refused{Reason: "rate", Bound: "caller"}, "its rate of calls."},
+		{"rate of a tool", Options{Rate: Rate{PerSecond: 100}, Tools: map[string]Limit{"x": {Rate: slow}}}, "ada", Refused{Reason: "rate", Bound: "tool"}, "its rate of calls of this tool."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var seen observe.Event
+				tt.opts.Observer = observe.Func(func(_ context.Context, e observe.Event) { seen = e })
+				l := New(&tt.opts)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					send(ctx, l, callBy(tt.first, "x"), block)
+				}()
+				synctest.Wait()
+				res, err := send(t.Context(), l, callBy("ada", "x"), ok)
+				require.NoError(t, err)
+				require.Contains(t, mcptest.Text(res), tt.text)
+				tt.want.Tool, tt.want.Caller = "x", "user:ada"
+				require.Equal(t, tt.want, seen)
+				cancel()
+				<-done
+			})
+		})
+	}
+}
+
 func TestBurst(t *testing.T) {
 	for _, tt := range []struct {
 		rate     Rate

@@ -45,8 +45,8 @@ type drain struct {
 }
 
 // take takes one token from each bucket, or none and returns how long it takes
-// until there is one in all of them.
-func (b *buckets) take(drains []drain, now time.Time) (wait time.Duration) {
+// until there is one in all of them, and in which of them that is last.
+func (b *buckets) take(drains []drain, now time.Time) (wait time.Duration, last int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now.After(b.sweepAt) {
@@ -60,14 +60,16 @@ func (b *buckets) take(drains []drain, now time.Time) (wait time.Duration) {
 			limiter = b.add(d.key, d.rate)
 		}
 		taken[i] = limiter.ReserveN(now, 1)
-		wait = max(wait, taken[i].DelayFrom(now))
+		if delay := taken[i].DelayFrom(now); delay > wait {
+			wait, last = delay, i
+		}
 	}
 	if wait > 0 {
 		for i := range drains {
 			taken[i].CancelAt(now)
 		}
 	}
-	return wait
+	return wait, last
 }
 
 func (b *buckets) add(key bucketKey, r Rate) *rate.Limiter {
@@ -104,14 +106,18 @@ func (l *Limiter) take(ctx context.Context, caller, tool string) error {
 	if len(drains) == 0 {
 		return nil
 	}
-	wait := l.rates.take(drains, time.Now())
+	wait, last := l.rates.take(drains, time.Now())
 	if wait == 0 {
 		return nil
 	}
-	l.opts.Observer.Observe(ctx, Refused{Tool: tool, Reason: "rate"})
+	bound, what := boundCaller, "calls"
+	if drains[last].key.tool != "" {
+		bound, what = boundTool, "calls of this tool"
+	}
+	l.refused(ctx, caller, tool, bound, "rate")
 	seconds := time.Duration(math.Ceil(min(wait, longestWait).Seconds())) * time.Second
 	return errors.RateLimited("%s was not started", quote(tool)).
-		Because("this caller has used up its rate of calls").
+		Because("this caller has used up its rate of %s", what).
 		Next("wait, then make the same call; nothing was done").
 		RetryAfter(seconds)
 }

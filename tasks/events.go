@@ -90,6 +90,10 @@ type Denied struct {
 	Verb   string
 	Task   string // as sent; "" if it is no handle
 	Reason string // "foreign", "expired", "unknown", "anonymous"
+	// Caller is who asked: "sub:" and the subject of the token, "own:" and what
+	// [Options.Owner] says, "ses:" and a fingerprint of the session's id, "con:" and
+	// a name for the connection, "anonymous", or "" if nothing tells.
+	Caller string
 }
 
 func (Denied) EventName() string { return "tasks.denied" }
@@ -100,7 +104,7 @@ func (e Denied) EventLevel() slog.Level {
 	return slog.LevelInfo
 }
 func (e Denied) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("verb", e.Verb), slog.String("task", e.Task), slog.String("reason", e.Reason))
+	return slog.GroupValue(slog.String("verb", e.Verb), slog.String("task", e.Task), slog.String("reason", e.Reason), slog.String("caller", e.Caller))
 }
 
 // Refused is observed when a call was not started: the tool's queue is full,

@@ -254,13 +254,14 @@ func TestForeignTasksLookUnknown(t *testing.T) {
 		require.NotContains(t, fmt.Sprint(r.Result), id)
 	}
 	require.Equal(t, "working", c.get(id)["status"])
-	var reasons []string
+	var reasons, callers []string
 	for _, e := range seen.all() {
 		if d, ok := e.(tasks.Denied); ok && d.Verb == "tasks/get" {
-			reasons = append(reasons, d.Reason)
+			reasons, callers = append(reasons, d.Reason), append(callers, d.Caller)
 		}
 	}
 	require.Equal(t, []string{"foreign", "unknown", "anonymous", "unknown"}, reasons)
+	require.Equal(t, []string{"sub:eve", "sub:eve", "", ""}, callers)
 
 	// Nor does another user's identical call join.
 	require.NotEqual(t, id, c.as("eve").create(nil))

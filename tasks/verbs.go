@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/wire"
 )
 
 // verb answers the three methods of the extension.
@@ -96,8 +97,9 @@ const (
 // work never began.
 func (m *Manager) find(ctx context.Context, verb string, req mcp.Request, id string) (*Record, error) {
 	epoch, issued := parseHandle(id)
+	owner := m.ownerOf(req)
 	deny := func(reason string) error {
-		e := Denied{Verb: verb, Reason: reason}
+		e := Denied{Verb: verb, Reason: reason, Caller: wire.Shown(owner)}
 		if issued {
 			e.Task = id
 		}
@@ -107,7 +109,6 @@ func (m *Manager) find(ctx context.Context, verb string, req mcp.Request, id str
 	if !issued {
 		return nil, deny(deniedUnknown)
 	}
-	owner := m.ownerOf(req)
 	if owner == "" {
 		return nil, deny(deniedAnonymous)
 	}

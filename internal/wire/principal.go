@@ -1,6 +1,12 @@
 package wire
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
 
 // Principal names the caller of a request, for whatever must belong to one
 // caller only: a cursor, a kept result, a task. It is taken from the request's
@@ -25,4 +31,18 @@ func Principal(req mcp.Request) string {
 		}
 	}
 	return ""
+}
+
+// Shown is how an event names a caller, given as [Principal] does or another that
+// begins with the kind of its name. Whoever knows the id of a session is let into
+// it, so that is shown as a fingerprint: the same for all events of a session. A
+// name of more than 128 bytes is cut.
+func Shown(caller string) string {
+	for _, kind := range []string{"session:", "ses:"} {
+		if id, ok := strings.CutPrefix(caller, kind); ok {
+			sum := sha256.Sum256([]byte(id))
+			return kind + hex.EncodeToString(sum[:6])
+		}
+	}
+	return strings.ToValidUTF8(caller[:min(len(caller), 128)], "")
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -23,5 +24,19 @@ func TestPrincipal(t *testing.T) {
 		{"claim that is no text", &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{"sub": 7}}}}, ""},
 	} {
 		require.Equal(t, tt.want, Principal(tt.req), tt.name)
+	}
+}
+
+func TestShown(t *testing.T) {
+	t.Parallel()
+	for caller, want := range map[string]string{
+		"":                                "",
+		"user:ada":                        "user:ada",
+		"session:abc":                     "session:ba7816bf8f01",
+		"ses:abc":                         "ses:ba7816bf8f01",
+		"user:" + strings.Repeat("é", 99): "user:" + strings.Repeat("é", 61),
+		"user:\xff":                       "user:",
+	} {
+		require.Equal(t, want, Shown(caller))
 	}
 }

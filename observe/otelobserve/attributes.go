@@ -33,6 +33,7 @@ const (
 	keyPart     = attribute.Key("steady.rewrite.part")
 	keyStep     = attribute.Key("steady.rewrite.step")
 	keyReason   = attribute.Key("steady.reason")
+	keyBound    = attribute.Key("steady.bound")
 	keyFormer   = attribute.Key("steady.former_name")
 	keyGone     = attribute.Key("steady.gone")
 	keyState    = attribute.Key("steady.task.state")

@@ -141,7 +141,7 @@ func (n *note) count(e observe.Event, c *call) {
 		n.add(i.unfit, 1, n.ours(e.Tool))
 
 	case limits.Refused:
-		n.add(i.refusals, 1, n.value(keyReason, e.Reason), n.tool(e.Tool))
+		n.add(i.refusals, 1, n.value(keyReason, e.Reason), n.value(keyBound, e.Bound), n.tool(e.Tool))
 	case limits.Overran:
 		n.add(i.timeouts, 1, n.tool(e.Tool))
 

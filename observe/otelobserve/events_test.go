@@ -62,8 +62,8 @@ var counted = []struct {
 	{discovery.Refused{Tool: "get_order", Paths: []string{private}}, "steady.discovery.refusals", 1, tool("get_order")},
 	{discovery.Leaked{Tool: "get_order", Path: private}, "", 1, nil},
 
-	{limits.Refused{Tool: "get_order", Reason: "queue full"}, "steady.limits.refusals", 1, tool("get_order", "steady.reason", "queue full")},
-	{limits.Refused{Tool: private, Reason: "rate"}, "steady.limits.refusals", 1, tool("_OTHER", "steady.reason", "rate")},
+	{limits.Refused{Tool: "get_order", Reason: "queue full", Bound: "server", Caller: private}, "steady.limits.refusals", 1, tool("get_order", "steady.reason", "queue full", "steady.bound", "server")},
+	{limits.Refused{Tool: private, Reason: "rate", Bound: "caller", Caller: private}, "steady.limits.refusals", 1, tool("_OTHER", "steady.reason", "rate", "steady.bound", "caller")},
 	{limits.Overran{Tool: "get_order", Deadline: time.Second}, "steady.limits.timeouts", 1, tool("get_order")},
 	{limits.Returned{Tool: "get_order", After: time.Second}, "", 1, nil},
 
@@ -87,7 +87,7 @@ var counted = []struct {
 	{tasks.Dropped{Task: "T", Tool: "get_order", Reason: private}, "steady.tasks", 1, tool("get_order", "steady.task.state", "dropped")},
 	{tasks.Refused{Tool: "get_order", Reason: "queue full"}, "steady.tasks", 1, tool("get_order", "steady.task.state", "refused", "steady.reason", "queue full")},
 	{tasks.Panicked{Task: "T", Tool: "get_order", Value: private, Stack: private}, "steady.panics", 1, tool("get_order")},
-	{tasks.Denied{Verb: "tasks/get", Task: private, Reason: "foreign"}, "steady.tasks.denials", 1, map[string]string{"steady.reason": "foreign"}},
+	{tasks.Denied{Verb: "tasks/get", Task: private, Reason: "foreign", Caller: private}, "steady.tasks.denials", 1, map[string]string{"steady.reason": "foreign"}},
 	{tasks.OperationFailed{Operation: "update", Err: stderrors.New(private)}, "steady.tasks.operation_failures", 1, map[string]string{"steady.reason": "update"}},
 
 	{catalog.Refreshed{Version: private}, "", 1, nil},
