@@ -80,25 +80,23 @@ func ExampleWrap_byHand() {
 }
 
 func ExampleHandler() {
-	// Made once: the state of the parts outlives the servers.
+	// Made once: tasks, bounds and kept results outlive the servers.
 	slow := tasks.New(&tasks.Options{Policies: map[string]tasks.Policy{"export_papers": {}}})
 	defer slow.Close(context.Background())
 	limiter := limits.New(&limits.Options{Rate: limits.Rate{PerSecond: 10, Burst: 50}})
 	defer limiter.Close(context.Background())
-	stack := []mcp.Middleware{ // the outermost first
-		errors.Shape(nil),
-		discovery.New(&discovery.Options{Observer: observe.Discard}).Middleware(),
-		limiter.Middleware(),
-		slow.Middleware(),
-		pagination.NewBudget(nil).Middleware(),
+	opts := &steady.Options{
+		TaskManager:  slow,
+		Limiter:      limiter,
+		ResultBudget: pagination.NewBudget(&pagination.BudgetOptions{Spill: &pagination.SpillOptions{}}),
+		Observer:     observe.Discard,
 	}
 
 	endpoint, err := steady.Handler(func(*http.Request) *mcp.Server {
 		server := newPapers() // for this request
-		if err := slow.Install(server); err != nil {
+		if _, err := steady.Wrap(server, opts); err != nil {
 			return nil // the request is refused
 		}
-		server.AddReceivingMiddleware(stack...)
 		return server
 	}, nil)
 	if err != nil {

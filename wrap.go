@@ -43,11 +43,16 @@ type Options struct {
 	// Tasks configures the tasks. If nil, there are none: which tools are slow
 	// is for the server's author to say.
 	Tasks *tasks.Options
-	// TaskManager, if not nil, is used instead of a new manager with Tasks, which
-	// must then be nil. Its owner closes it: [Stack.Close] does not. It may serve
-	// any number of servers, and has to where a server is made for each request,
-	// since tasks outlive their request.
-	TaskManager *tasks.Manager
+
+	// TaskManager, Limiter and ResultBudget, if not nil, are used instead of new ones
+	// with Tasks, Limits and Budget, which must then be nil. Each may serve any number
+	// of servers, which then share tasks, bounds and kept results; where a server is
+	// made for each request, these outlive it only so. Their owner closes them:
+	// [Stack.Close] does not.
+	TaskManager  *tasks.Manager
+	Limiter      *limits.Limiter
+	ResultBudget *pagination.Budget
+
 	// Without names parts to leave out. Where that is Discovery, and its options'
 	// Aliases has a Middleware (as a registry has), that stands in its place, so
 	// that former names and hidden tools are dealt with before the other parts.
@@ -65,8 +70,8 @@ type Stack struct {
 	Tasks     *tasks.Manager
 	Budget    *pagination.Budget
 
-	parts     []Part
-	ownsTasks bool
+	parts                 []Part
+	ownsTasks, ownsLimits bool
 }
 
 // Wrap installs the recommended stack on server, in the order that the package
@@ -78,11 +83,8 @@ type Stack struct {
 // nothing, if the server was wrapped before or if opts names a part that does
 // not exist.
 //
-// A server that is built for each request is wrapped for each request. Its tasks
-// outlive it if Options.TaskManager names a manager that is made once. Limits
-// and kept results are its own and go with it; where they shall outlive it, make
-// all parts once and add their middleware to each server, in one call and in the
-// order above, instead of wrapping it. (docs/adopting.md shows it.)
+// A server that is built for each request is wrapped for each request, with a
+// TaskManager, a Limiter and a ResultBudget that are made once.
 func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 	var o Options
 	if opts != nil {
@@ -94,8 +96,13 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 			return nil, fmt.Errorf("steady: there is no part %q; there are %q", part, known)
 		}
 	}
-	if o.Tasks != nil && o.TaskManager != nil {
+	switch {
+	case o.Tasks != nil && o.TaskManager != nil:
 		return nil, errors.New("steady: Options has both Tasks and TaskManager; a manager has its options already")
+	case o.Limits != nil && o.Limiter != nil:
+		return nil, errors.New("steady: Options has both Limits and Limiter; a limiter has its options already")
+	case o.Budget != nil && o.ResultBudget != nil:
+		return nil, errors.New("steady: Options has both Budget and ResultBudget; a budget has its options already")
 	}
 	s := &Stack{}
 	if !wrapped.Claim(server, weak.Make(s)) {
@@ -125,9 +132,12 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 		stack = append(stack, names.Middleware())
 	}
 	if with(Limits) {
-		l := valueOf(o.Limits)
-		l.Observer = first(l.Observer, o.Observer)
-		s.Limits = limits.New(&l)
+		if s.Limits = o.Limiter; s.Limits == nil {
+			l := valueOf(o.Limits)
+			l.Observer = first(l.Observer, o.Observer)
+			s.Limits = limits.New(&l)
+			s.ownsLimits = true
+		}
 		add(Limits, s.Limits.Middleware())
 	}
 	if with(Tasks) && (o.Tasks != nil || o.TaskManager != nil) {
@@ -144,9 +154,11 @@ func Wrap(server *mcp.Server, opts *Options) (*Stack, error) {
 		add(Tasks, s.Tasks.Middleware())
 	}
 	if with(Budget) {
-		b := valueOf(o.Budget)
-		b.Observer = first(b.Observer, o.Observer)
-		s.Budget = pagination.NewBudget(&b)
+		if s.Budget = o.ResultBudget; s.Budget == nil {
+			b := valueOf(o.Budget)
+			b.Observer = first(b.Observer, o.Observer)
+			s.Budget = pagination.NewBudget(&b)
+		}
 		s.Budget.Install(server)
 		add(Budget, s.Budget.Middleware())
 	}
@@ -166,15 +178,15 @@ func (s *Stack) String() string {
 	return b.String()
 }
 
-// Close ends what the stack started: it drains and then cancels the tasks, unless
-// their manager is Options.TaskManager, and waits for handlers that outlived their
-// deadline, as long as ctx allows. It reports what it had to abandon.
+// Close ends what the stack started: it drains and then cancels the tasks, and
+// waits for handlers that outlived their deadline, as long as ctx allows. It
+// reports what it had to abandon. Parts that Options had ready are their owner's.
 func (s *Stack) Close(ctx context.Context) error {
 	var err error
 	if s.ownsTasks {
 		err = s.Tasks.Close(ctx)
 	}
-	if s.Limits != nil {
+	if s.ownsLimits {
 		err = errors.Join(err, s.Limits.Close(ctx))
 	}
 	return err

@@ -69,10 +69,3 @@ func TestWrapWithOneTaskManagerForManyServers(t *testing.T) {
 	require.Equal(t, "exported", mcptest.Text(result))
 	require.NoError(t, manager.Close(t.Context()))
 }
-
-func TestWrapTakesOneOfTasksAndTaskManager(t *testing.T) {
-	manager := tasks.New(nil)
-	_, err := steady.Wrap(mcptest.Server(), &steady.Options{Tasks: &tasks.Options{}, TaskManager: manager})
-	require.ErrorContains(t, err, "both")
-	require.NoError(t, manager.Close(t.Context()))
-}
