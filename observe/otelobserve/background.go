@@ -12,7 +12,7 @@ import (
 )
 
 // maxRuns bounds the tasks whose calls are remembered; the oldest is forgotten
-// first, and ends without a span.
+// first, and its span has no parent.
 const maxRuns = 4096
 
 // runs are the calls that tasks were created for, by the tasks' ids: a task may
@@ -53,18 +53,29 @@ func (r *runs) take(id string) *call {
 }
 
 // background makes the span of a task that went on after its call was answered.
-// It begins when the call did.
+// It begins when the call did, and a trace of its own where the call, nil then,
+// came in to another process.
 func (t *Telemetry) background(ctx context.Context, c *call, e tasks.Ended) {
-	if c == nil || !c.answered.Load() {
+	if c == nil && !t.spans.Load() || c != nil && !c.answered.Load() {
 		return
 	}
 	now := time.Now()
 	tool := t.tools.bounded(e.Tool)
-	_, span := t.tracer.Start(trace.ContextWithSpan(ctx, c.span), "task "+tool,
-		trace.WithTimestamp(now.Add(-e.Ran)), trace.WithLinks(trace.Link{SpanContext: c.span.SpanContext()}),
-		trace.WithAttributes(keyTool.String(tool), keyTask.String(e.Task), t.values.attr(keyState, string(e.Status))))
-	if id := c.told.Load(); id != nil {
-		span.SetAttributes(keyIncident.String(*id))
+	opts := []trace.SpanStartOption{
+		trace.WithTimestamp(now.Add(-e.Ran)),
+		trace.WithAttributes(keyTool.String(tool), keyTask.String(e.Task), t.values.attr(keyState, string(e.Status))),
+	}
+	if c != nil {
+		ctx = trace.ContextWithSpan(ctx, c.span)
+		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: c.span.SpanContext()}))
+	} else {
+		opts = append(opts, trace.WithNewRoot())
+	}
+	_, span := t.tracer.Start(ctx, "task "+tool, opts...)
+	if c != nil {
+		if id := c.told.Load(); id != nil {
+			span.SetAttributes(keyIncident.String(*id))
+		}
 	}
 	switch {
 	case e.Status == tasks.Failed:

@@ -51,8 +51,9 @@
 //
 // A task that goes on after its call was answered gets a span of its own, "task
 // export_orders", when it ends: a child of the call's span, linked to it.
-// For that the tasks' observer must be the Telemetry. A run in another process
-// than the call's has no such span, and what its handler starts has no parent.
+// For that the tasks' observer must be the Telemetry. In another process than the
+// call's that span has no parent, and neither has what the handler starts there:
+// what a task's record keeps does not say which trace it belongs to.
 //
 // Departures from the conventions: jsonrpc.request.id is missing, because the
 // SDK does not tell it to middleware; a status has no description and

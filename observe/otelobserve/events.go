@@ -164,7 +164,7 @@ func (n *note) count(e observe.Event, c *call) {
 	case tasks.Joined:
 		n.task("joined", e.Tool)
 	case tasks.Ended:
-		attrs := []attribute.KeyValue{n.value(keyState, string(e.Status)), n.tool(e.Tool)}
+		attrs := []attribute.KeyValue{n.value(keyState, string(e.Status)), n.ours(e.Tool)}
 		if e.ToolError {
 			attrs = append(attrs, keyErrorType.String(errorTool))
 		}
@@ -218,8 +218,10 @@ func (n *note) count(e observe.Event, c *call) {
 	}
 }
 
+// task counts a task. Only tools with a policy have any, so the name is ours: a
+// process that runs the tasks of others may meet it here first.
 func (n *note) task(state, tool string) {
-	n.add(n.t.instruments.tasks, 1, keyState.String(state), n.tool(tool))
+	n.add(n.t.instruments.tasks, 1, keyState.String(state), n.ours(tool))
 }
 
 // reached notes under which name the server has what the call asked for. Where the

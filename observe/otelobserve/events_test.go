@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/codes"
 
 	"github.com/steadymcp/steady"
 	"github.com/steadymcp/steady/catalog"
@@ -407,5 +408,35 @@ func TestRunsAreBounded(t *testing.T) {
 	for _, id := range []int{0, 1, runs} {
 		r.Observe(context.Background(), tasks.Ended{Task: fmt.Sprint(id), Status: tasks.Completed})
 	}
-	require.Len(t, r.spans.GetSpans(), 2)
+	var parents []bool
+	for _, s := range r.spans.GetSpans() {
+		parents = append(parents, s.Parent.IsValid())
+	}
+	require.Equal(t, []bool{false, true, true}, parents)
+}
+
+// A task that this process did not take the call of is seen as well, unless the
+// Telemetry only counts.
+func TestRunOfAnotherProcessIsASpan(t *testing.T) {
+	for _, spans := range []bool{false, true} {
+		t.Run(fmt.Sprintf("middleware=%v", spans), func(t *testing.T) {
+			r := newRig(t)
+			ctx, other := r.tracer.Tracer("cancels").Start(context.Background(), "other")
+			if spans {
+				r.Middleware()
+			}
+			r.Observe(ctx, tasks.Ended{Task: "T", Tool: "export", Status: tasks.Failed, Ran: time.Minute})
+			other.End()
+			require.EqualValues(t, 1, r.sum(t, "steady.tasks", "steady.task.state", "failed"))
+			if !spans {
+				require.Len(t, r.spans.GetSpans(), 1)
+				return
+			}
+			task := r.span(t, "task export")
+			require.False(t, task.Parent.IsValid())
+			require.Equal(t, "T", texts(task.Attributes)["steady.task.id"])
+			require.Equal(t, codes.Error, task.Status.Code)
+			require.WithinDuration(t, task.StartTime.Add(time.Minute), task.EndTime, time.Second)
+		})
+	}
 }

@@ -20,6 +20,7 @@ import (
 // the server's list of them, at most every ten seconds. It may be called many
 // times and shared by many servers. Add it last, so that it stands outermost.
 func (t *Telemetry) Middleware() mcp.Middleware {
+	t.spans.Store(true)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			return t.serve(ctx, next, method, req)

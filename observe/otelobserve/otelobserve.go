@@ -3,6 +3,7 @@ package otelobserve
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
@@ -47,6 +48,7 @@ type Telemetry struct {
 	series      seriesCache
 	values      valueSets
 	runs        runs
+	spans       atomic.Bool // there is middleware, so tasks have spans as well
 
 	mu       sync.Mutex
 	closed   bool
