@@ -31,6 +31,8 @@ type example struct {
 	script string // of a server from npm, which the proxy stands in front of
 
 	behind []string // arguments of path that come before those of the example
+
+	serve func(t *testing.T, transport string, args ...string) *server // if not nil, instead
 }
 
 var (
@@ -158,8 +160,14 @@ var serving = regexp.MustCompile(`(?:steady.serving url=|listening at )(http://\
 // overHTTP starts the example at a free port, until the test ends.
 func (e *example) overHTTP(t *testing.T, args ...string) *server {
 	t.Helper()
+	return e.start(t, args, append([]string{"-http", "localhost:0"}, args...)...)
+}
+
+// start starts the example with a command line that has it serve HTTP.
+func (e *example) start(t *testing.T, args []string, line ...string) *server {
+	t.Helper()
 	s := &server{example: e, args: args}
-	cmd := exec.Command(e.path, append([]string{"-http", "localhost:0"}, args...)...)
+	cmd := exec.Command(e.path, line...)
 	cmd.Stderr = &s.stderr
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
@@ -178,6 +186,9 @@ func (e *example) overHTTP(t *testing.T, args ...string) *server {
 // over starts the example for a transport.
 func (e *example) over(t *testing.T, transport string, args ...string) *server {
 	t.Helper()
+	if e.serve != nil {
+		return e.serve(t, transport, args...)
+	}
 	if transport == http {
 		return e.overHTTP(t, args...)
 	}

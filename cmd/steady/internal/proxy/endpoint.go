@@ -148,6 +148,7 @@ func (e *endpoint) drop(key string) bool {
 			x.giveUp()
 			return true
 		}
+		x.dropped.Store(true)
 		time.AfterFunc(cancelGrace, x.giveUp)
 	}
 	return e.revision == "" // there is no session that it could be for

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,8 +33,9 @@ type exchange struct {
 	open     [][]byte // ids of requests without an answer
 	method   string   // "" if there are many
 	params   []byte
-	revision string // that the message says it is of
-	cancels  string // key of the request that it cancels
+	revision string      // that the message says it is of
+	cancels  string      // key of the request that it cancels
+	dropped  atomic.Bool // nobody waits for the answer any more
 }
 
 func newExchange(e *endpoint, line []byte) *exchange {
@@ -330,6 +332,9 @@ func (x *exchange) deliver(line []byte, session string) {
 	}
 	for i := range messages {
 		if m := &messages[i]; m.isResponse() && x.settle(m.id) {
+			if x.dropped.Load() {
+				return // some clients complain of an answer that they do not want
+			}
 			switch x.method {
 			case "initialize":
 				if revision := textOf(member(member(line, "result"), "protocolVersion")); revision != "" {

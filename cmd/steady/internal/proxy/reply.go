@@ -156,6 +156,7 @@ func (r *reply) write(w http.ResponseWriter, req *http.Request, timeout time.Dur
 			return false
 		}
 		if last {
+			out.begin() // if there was nothing to say
 			return true
 		}
 		alive.Reset(keepAlive)

@@ -135,6 +135,11 @@ func (s *httpSession) post(w http.ResponseWriter, r *http.Request, line []byte, 
 			s.idle.Reset(s.front.opts.SessionTimeout)
 		}
 	}()
+	for i := range messages {
+		if m := &messages[i]; m.method == "notifications/cancelled" && m.id == nil {
+			s.cancel(idKey(member(m.params, "requestId")))
+		}
+	}
 	var out *reply
 	if len(ids) > 0 {
 		out = newReply(s.front.opts.WriteTimeout, false)
@@ -199,6 +204,14 @@ func (s *httpSession) forget(out *reply) {
 	s.order = slices.DeleteFunc(s.order, func(r *reply) bool { return r == out })
 }
 
+// cancel ends the reply to a request that its client has cancelled, to which the
+// server need not say anything any more.
+func (s *httpSession) cancel(key string) {
+	if out := s.take(key); out != nil && s.answered(out, 1) {
+		out.finish()
+	}
+}
+
 // send sends a line to the stage.
 func (s *httpSession) send(line []byte) error {
 	s.inMu.Lock()
@@ -238,9 +251,10 @@ func (s *httpSession) line(line []byte) {
 		if !m.isResponse() {
 			others = true
 			to = cmp.Or(to, s.place(m))
-		} else if out := s.take(m, line); out != nil {
+		} else if out := s.take(idKey(m.id)); out != nil {
 			answers++
 			to = out
+			s.greet(line)
 		}
 	}
 	if answers == 0 && !others {
@@ -261,19 +275,25 @@ func (s *httpSession) line(line []byte) {
 }
 
 // take returns the reply that waits for an answer, or nil.
-func (s *httpSession) take(m *message, line []byte) *reply {
+func (s *httpSession) take(key string) *reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait := s.waiting[idKey(m.id)]
+	wait := s.waiting[key]
 	if wait == nil {
 		return nil
 	}
-	delete(s.waiting, idKey(m.id))
+	delete(s.waiting, key)
 	if wait.token != "" && s.tokens[wait.token] == wait.out {
 		delete(s.tokens, wait.token)
 	}
-	s.begun = s.begun || member(line, "error") == nil
 	return wait.out
+}
+
+// greet notes that the session has begun if the first answer is no error.
+func (s *httpSession) greet(line []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = s.begun || member(line, "error") == nil
 }
 
 // answered notes that a reply has n answers more, and reports whether it has all.
