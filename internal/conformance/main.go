@@ -4,7 +4,9 @@
 //     examples/tasks-conformance, where every check must succeed;
 //   - all that the revisions 2025-11-25 and 2026-07-28 require of a server
 //     against examples/everything-conformance, once as the bare SDK serves it
-//     and once with steady installed, where no check may be worse.
+//     and once with steady installed, where no check may be worse;
+//   - the same against steady proxy in front of that server, over stdio and over
+//     HTTP, where no check may be worse either.
 //
 // The suite and the Node that it needs are pinned in internal/npm, and installed
 // by make. Run it from the root of the repository:
@@ -19,6 +21,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -67,7 +70,7 @@ func run(ctx context.Context, verbose bool) error {
 	s := &suite{dir: dir, verbose: verbose}
 	tasksErr := s.tasks(ctx)
 	requiredErr := s.required(ctx)
-	return errors.Join(tasksErr, requiredErr)
+	return errors.Join(tasksErr, requiredErr, s.proxied(ctx))
 }
 
 // node is the Node that runs the suite: the pinned one, or on systems that it
@@ -202,59 +205,120 @@ func judgeTasks(found []results) error {
 	return nil
 }
 
+const everything = "everything-conformance"
+
 // required compares the server with steady to the bare one.
 func (s *suite) required(ctx context.Context) error {
+	return s.noWorse(ctx, "the bare SDK", map[string]starter{
+		"steady": func() (string, func(), error) { return serve(ctx, s.dir, everything) },
+	}, nil)
+}
+
+// chosen are the scenarios that look at a stream of events if the server answers
+// with one, which it need not do. The proxy answers with a message where that is
+// all, and a server on stdio has no streams that it could end.
+var chosen = []string{"server-sse-polling", "server-sse-multiple-streams"}
+
+// proxied compares the bare server behind steady proxy to itself.
+func (s *suite) proxied(ctx context.Context) error {
+	steady := filepath.Join(s.dir, "steady")
+	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/steady", "-o", steady, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building steady: %w\n%s", err, out)
+	}
+	bare, stop, err := serve(ctx, s.dir, everything, "-bare")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	front := []string{"proxy", "-listen", "localhost:0"}
+	return s.noWorse(ctx, "without steady proxy", map[string]starter{
+		"proxy before stdio": func() (string, func(), error) {
+			return start(ctx, steady, append(front, "--", binary(s.dir, everything, "-bare"), "-stdio")...)
+		},
+		"proxy before HTTP": func() (string, func(), error) { return start(ctx, steady, append(front, "-http", bare)...) },
+	}, chosen)
+}
+
+// A starter starts a server, and returns where it is.
+type starter func() (url string, stop func(), err error)
+
+// noWorse compares servers to the bare one, but for the scenarios in except, and
+// returns an error for what is worse.
+func (s *suite) noWorse(ctx context.Context, than string, servers map[string]starter, except []string) error {
+	servers = maps.Clone(servers)
+	servers["bare"] = func() (string, func(), error) { return serve(ctx, s.dir, everything, "-bare") }
 	var worse []string
 	for _, revision := range revisions {
-		var found [2]results
-		var errs [2]error
+		found := map[string]results{}
+		var errs []error
+		var mu sync.Mutex
 		var wg sync.WaitGroup
-		for i, flags := range [][]string{{"-bare"}, nil} {
+		for name, start := range servers {
 			wg.Go(func() {
-				url, stop, err := serve(ctx, s.dir, "everything-conformance", flags...)
-				if err != nil {
-					errs[i] = err
-					return
-				}
-				defer stop()
-				found[i], errs[i] = s.ask(ctx, url, fmt.Sprintf("%s-%d", revision, i), "--requirements", revision)
+				checks, err := s.askFor(ctx, revision, strings.ReplaceAll(than+" "+name, " ", "-"), start)
+				mu.Lock()
+				defer mu.Unlock()
+				found[name], errs = checks, append(errs, err)
 			})
 		}
 		wg.Wait()
-		if err := errors.Join(errs[:]...); err != nil {
+		if err := errors.Join(errs...); err != nil {
 			return err
 		}
-		bare, ours := found[0], found[1]
+		bare := found["bare"]
 		if strings.HasPrefix(summary(bare), "0 ") {
 			return fmt.Errorf("%s: no check of the bare server succeeded: there is nothing to compare with", revision)
 		}
-		for _, scenario := range tasksScenarios { // they need the other server
-			delete(bare, scenario)
-			delete(ours, scenario)
-		}
-		for name, f := range map[string]results{"bare": bare, "steady": ours} {
-			for scenario, checks := range f {
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			for scenario, checks := range found[name] {
 				s.list(revision+" "+name, scenario, checks)
 			}
-		}
-		fmt.Printf("%s: bare %s; with steady %s\n", revision, summary(bare), summary(ours))
-		for _, line := range compare(bare, ours) {
-			worse = append(worse, "  "+revision+" "+line)
+			fmt.Printf("%s: %s: %s\n", revision, name, summary(found[name]))
+			if name == "bare" {
+				continue
+			}
+			for _, line := range compare(bare, found[name], except) {
+				worse = append(worse, "  "+revision+" "+name+" "+line)
+			}
 		}
 	}
 	if len(worse) > 0 {
-		return fmt.Errorf("worse than the bare SDK:\n%s", strings.Join(worse, "\n"))
+		return fmt.Errorf("worse than %s:\n%s", than, strings.Join(worse, "\n"))
 	}
 	return nil
+}
+
+// askFor asks a server for all that a revision requires.
+func (s *suite) askFor(ctx context.Context, revision, name string, start starter) (results, error) {
+	url, stop, err := start()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	found, err := s.ask(ctx, url, revision+"-"+name, "--requirements", revision)
+	for _, scenario := range tasksScenarios { // they need the other server
+		delete(found, scenario)
+	}
+	return found, err
 }
 
 // rank orders statuses: higher is better.
 var rank = map[string]int{"FAILURE": 0, "WARNING": 1, "SKIPPED": 2, "INFO": 3, "SUCCESS": 3}
 
-// compare lists the checks of bare that are worse, or gone, in ours.
-func compare(bare, ours results) []string {
+// compare lists the checks of bare that are worse, or gone, in ours. Of the
+// scenarios in except, a check may be gone, and none may fail.
+func compare(bare, ours results, except []string) []string {
 	var worse []string
 	for scenario, checks := range bare {
+		if slices.Contains(except, scenario) {
+			for id, o := range byID(ours[scenario]) {
+				if rank[o.Status] < rank["INFO"] {
+					worse = append(worse, fmt.Sprintf("%s %s: %s: %s", scenario, id, o.Status, o.Message))
+				}
+			}
+			continue
+		}
 		have := byID(ours[scenario])
 		for id, b := range byID(checks) {
 			o, ok := have[id]
@@ -305,13 +369,25 @@ func (s *suite) list(what, scenario string, checks []check) {
 	}
 }
 
+// binary is where serve builds an example.
+func binary(dir, example string, args ...string) string {
+	return filepath.Join(dir, example+strings.Join(args, ""))
+}
+
 // serve builds and starts an example, and returns where it listens.
 func serve(ctx context.Context, dir, example string, args ...string) (url string, stop func(), err error) {
-	binary := filepath.Join(dir, example+strings.Join(args, ""))
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./examples/"+example)
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", nil, fmt.Errorf("building %s: %w\n%s", example, err, out)
+	binary := binary(dir, example, args...)
+	if _, err := os.Stat(binary); err != nil {
+		build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./examples/"+example)
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", nil, fmt.Errorf("building %s: %w\n%s", example, err, out)
+		}
 	}
+	return start(ctx, binary, args...)
+}
+
+// start starts a program, and returns where it says that it listens.
+func start(ctx context.Context, binary string, args ...string) (url string, stop func(), err error) {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -335,5 +411,5 @@ func serve(ctx context.Context, dir, example string, args ...string) (url string
 		}
 	}
 	stop()
-	return "", nil, fmt.Errorf("%s did not start", example)
+	return "", nil, fmt.Errorf("%s did not start", filepath.Base(binary))
 }

@@ -8,8 +8,8 @@ import (
 
 func TestCompare(t *testing.T) {
 	bare := results{"a": {{ID: "x", Status: "SUCCESS"}, {ID: "y", Status: "WARNING"}, {ID: "z", Status: "SUCCESS"}}}
-	require.Empty(t, compare(bare, bare))
-	require.Empty(t, compare(results{"a": {{ID: "y", Status: "FAILURE"}}}, bare), "better is fine")
+	require.Empty(t, compare(bare, bare, nil))
+	require.Empty(t, compare(results{"a": {{ID: "y", Status: "FAILURE"}}}, bare, nil), "better is fine")
 	require.Equal(t, []string{
 		"a x: FAILURE, was SUCCESS: why",
 		"a y: not reached, was WARNING",
@@ -17,8 +17,10 @@ func TestCompare(t *testing.T) {
 	}, compare(bare, results{"a": {
 		{ID: "x", Status: "SUCCESS"}, {ID: "x", Status: "FAILURE", Message: "why"}, // the worst of the two counts
 		{ID: "z", Status: "WARNING"},
-	}}))
-	require.Len(t, compare(bare, nil), 3)
+	}}, nil))
+	require.Empty(t, compare(bare, results{"a": {{ID: "other", Status: "INFO"}}}, []string{"a"}), "it chose otherwise")
+	require.Len(t, compare(bare, results{"a": {{ID: "x", Status: "FAILURE"}}}, []string{"a"}), 1)
+	require.Len(t, compare(bare, nil, nil), 3)
 }
 
 func TestScenarioOf(t *testing.T) {
