@@ -92,7 +92,7 @@ func (e *exam) checkEOF(s *session.Session) {
 	}
 	e.pass("exit-status", "exit-orphans")
 	if status := p.Status(); status != "exit status 0" {
-		e.found("exit-status", "", nil, "%s%s", status, e.lastWords(p))
+		e.found("exit-status", "", nil, "%s%s", status, p.LastWords())
 	}
 	e.rest(200 * time.Millisecond) // what ends with its parent has ended
 	if p.Left() {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +27,8 @@ type exam struct {
 	lost     error // why the server could not be started again
 	over     bool  // all probes have run; what was heard meanwhile is filed
 	launches int
+	// startTook is how long the slowest handshake has taken, from the launch on.
+	startTook time.Duration
 	last     *tool // that was called last
 	strays   []session.Stray
 	faults   []session.Fault
@@ -94,15 +95,21 @@ func (e *exam) open(env ...string) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	if err := s.Handshake(max(e.opts.Timeout, 30*time.Second)); err != nil {
 		if p, ok := s.Conn().(*launch.Process); ok {
-			err = fmt.Errorf("%w%s", err, e.lastWords(p))
+			err = fmt.Errorf("%w%s", err, p.LastWords())
 		}
 		s.Close()
 		return nil, err
 	}
+	e.startTook = max(e.startTook, time.Since(began))
 	return s, nil
 }
+
+// startTimeout is how long the first answer of a new launch may take: a server
+// that starts slowly is not one that does not answer.
+func (e *exam) startTimeout() time.Duration { return e.opts.Timeout + slowFactor*e.startTook }
 
 // connect starts a server without a word.
 func (e *exam) connect(env ...string) (*session.Session, error) {
@@ -118,31 +125,6 @@ func (e *exam) connect(env ...string) (*session.Session, error) {
 	}
 	e.launches++
 	return session.Open(conn), nil
-}
-
-// lastWords says how a process ended and what it wrote last.
-func (e *exam) lastWords(p *launch.Process) string {
-	var out string
-	select {
-	case <-p.Ended():
-		out = " (" + p.Status() + ")"
-	case <-time.After(time.Second):
-	}
-	if line := cause(p.Stderr()); line != "" {
-		out += "; on standard error: " + clip(line, 300)
-	}
-	return out
-}
-
-var deathLine = regexp.MustCompile(`(?m)^.*(?:panic:|fatal error:|Error:|Exception|panicked at|Traceback).*$`)
-
-// cause returns the line of standard error that says why a process died.
-func cause(stderr string) string {
-	if m := deathLine.FindString(stderr); m != "" {
-		return strings.TrimSpace(m)
-	}
-	stderr = strings.TrimSpace(stderr)
-	return stderr[strings.LastIndexByte(stderr, '\n')+1:]
 }
 
 // begin starts the main session.
@@ -330,9 +312,15 @@ func (e *exam) call(t *tool, args any) *verdict {
 
 // died files that the server of the main session has ended.
 func (e *exam) died(subject string, r *session.Reply) {
+	p, ok := e.main.Conn().(*launch.Process)
+	if ok && p.Flooded() {
+		e.retire()
+		e.foundAs("result-size", bad, subject, r, "the server wrote without end, and was given up")
+		return
+	}
 	words := ""
-	if p, ok := e.main.Conn().(*launch.Process); ok {
-		words = e.lastWords(p)
+	if ok {
+		words = p.LastWords()
 	}
 	e.retire()
 	e.found("crash", subject, r, "the server ended%s", words)
@@ -347,6 +335,17 @@ func (e *exam) diedBetweenCalls() {
 		e.last.crashes++
 	}
 	e.died(subject, nil)
+}
+
+// leaveStuck ends the main session if nothing at all is answered any more, so
+// that what one call has done is not found again by every probe that follows.
+func (e *exam) leaveStuck() {
+	if e.main == nil {
+		return
+	}
+	if r := e.main.Call("tools/list", nil, e.opts.Timeout); errors.Is(r.Err, session.ErrTimeout) {
+		e.retire()
+	}
 }
 
 func ended(r *session.Reply) bool { return errors.Is(r.Err, session.ErrEnded) }

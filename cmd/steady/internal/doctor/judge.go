@@ -216,6 +216,7 @@ func (e *exam) judge(t *tool, r session.Reply, object bool) *verdict {
 		case errors.Is(r.Err, session.ErrTimeout):
 			t.silent = true
 			e.found("no-answer", t.name, &r, "no answer within %.0f s", r.Elapsed.Seconds())
+			e.leaveStuck()
 		case e.unreachable(&r):
 			t.crashes++
 			e.found("crash", t.name, &r, "the server cannot be reached any more: %v", r.Err)

@@ -136,7 +136,7 @@ func (e *exam) survived(probe, name string, sent *session.Reply, s *session.Sess
 	what := "the server does not answer any more"
 	select {
 	case <-s.Gone():
-		what = "the server ended" + e.lastWords(p)
+		what = "the server ended" + p.LastWords()
 	default:
 	}
 	e.found(probe, name, sent, "%s", what)
@@ -179,7 +179,7 @@ func (e *exam) checkBOM() {
 		return
 	}
 	// It need not be understood; the next line must be.
-	if err := s.Handshake(e.opts.Timeout); err != nil {
+	if err := s.Handshake(e.startTimeout()); err != nil {
 		e.found("line-bom", "", sent, "afterwards there is no handshake: %v", err)
 	}
 }

@@ -140,6 +140,7 @@ func (e *exam) judgeUnknown(probe, subject string, r *session.Reply) {
 		e.died(subject+" of what does not exist", r)
 	case r.Err != nil:
 		e.found(probe, subject, r, "what does not exist is answered with %s", outcome(r))
+		e.leaveStuck()
 	case r.Error != nil && internalCode(r.Error.Code):
 		e.found(probe, subject, r, "what does not exist is answered with the code %d", r.Error.Code)
 	}

@@ -141,7 +141,7 @@ func (e *exam) checkVersion() {
 	}
 	defer s.Close()
 	e.pass("version-echo")
-	r := s.Call("initialize", session.InitializeParams("2099-12-31"), e.opts.Timeout)
+	r := s.Call("initialize", session.InitializeParams("2099-12-31"), e.startTimeout())
 	var got struct{ ProtocolVersion string }
 	if r.OK() && json.Unmarshal(r.Result, &got) == nil && got.ProtocolVersion == "2099-12-31" {
 		e.found("version-echo", "", &r, "the server agrees to 2099-12-31")

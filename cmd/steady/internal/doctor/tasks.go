@@ -45,7 +45,7 @@ func (e *exam) tasksSession() *session.Session {
 	if err != nil {
 		return nil
 	}
-	if s.Discover(e.opts.Timeout) != nil || !announcesTasks(s.Server()) {
+	if s.Discover(e.startTimeout()) != nil || !announcesTasks(s.Server()) {
 		s.Close()
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +28,12 @@ type Process struct {
 	once   sync.Once
 	out    *os.File
 	stderr tail
+
+	flooded atomic.Bool
 }
+
+// Flooded reports whether the process wrote so much that it was given up.
+func (p *Process) Flooded() bool { return p.flooded.Load() }
 
 // Start starts the server.
 func (t *Target) Start(ctx context.Context, moreEnv ...string) (*Process, error) {
@@ -98,6 +104,7 @@ func (p *Process) readLines(out io.Reader) {
 			return
 		}
 	}
+	p.flooded.Store(true)
 }
 
 // A lineScanner splits a stream into lines, and keeps no more than limit bytes

@@ -2,6 +2,8 @@ package launch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -43,7 +45,7 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case line, ok := <-c.conn.Lines():
 			if !ok {
-				return nil, io.EOF
+				return nil, c.ended(io.EOF)
 			}
 			if line.Err != nil {
 				return nil, line.Err
@@ -65,7 +67,24 @@ func (c *connection) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return c.conn.Send(ctx, data)
+	if err := c.conn.Send(ctx, data); err != nil {
+		return c.ended(err)
+	}
+	return nil
+}
+
+// ended adds to err why the server can have gone.
+func (c *connection) ended(err error) error {
+	p, ok := c.conn.(*Process)
+	if !ok || errors.Is(err, ErrNotReading) {
+		return err
+	}
+	select {
+	case <-c.closed: // by us
+		return err
+	default:
+		return fmt.Errorf("the server ended%s: %w", p.LastWords(), err)
+	}
 }
 
 func (c *connection) Close() error {
