@@ -29,11 +29,11 @@ type exam struct {
 	launches int
 	// startTook is how long the slowest handshake has taken, from the launch on.
 	startTook time.Duration
-	last     *tool // that was called last
-	strays   []session.Stray
-	faults   []session.Fault
-	blind    bool     // the server's children cannot be seen
-	stolen   []string // who else has the protocol's pipes, as found by watch
+	last      *tool // that was called last
+	strays    []session.Stray
+	faults    []session.Fault
+	blind     bool     // the server's children cannot be seen
+	stolen    []string // who else has the protocol's pipes, as found by watch
 
 	server  session.Server
 	listing *registry.Listing
