@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -15,25 +16,20 @@ type theirs struct{ text string }
 
 func (e *theirs) Error() string { return e.text }
 
-// shaped makes of a tool's failure what package errors can shape. The text of a
-// failure is the server's own: what it should not say is left out of it, or all of
-// it.
+// shaped makes of a failure what package errors can shape. Its text is the server's
+// own: what it should not say is left out of it, or all of it.
 func (s *session) shaped(res mcp.Result, err error) (mcp.Result, error) {
+	if s.p.cfg.Errors == nil {
+		return res, err
+	}
 	hide := s.p.cfg.Errors.Show == config.ShowNothing
-	if e, ok := err.(*jsonrpc.Error); ok {
-		switch {
-		case !ofHandler(e.Code):
-			if text := s.redact(e.Message); text != e.Message {
-				clean := *e
-				clean.Message = text
-				return nil, &clean
-			}
-			return nil, err
-		case hide:
+	if e, ok := err.(*jsonrpc.Error); ok && ofHandler(e.Code) {
+		if hide {
 			return nil, &theirs{e.Message}
-		default:
-			return nil, errors.New(s.redact(e.Message))
 		}
+		return nil, errors.New(s.redact(e.Message))
+	} else if ok {
+		return nil, s.redactError(e)
 	}
 	r, ok := res.(*mcp.CallToolResult)
 	if err != nil || !ok || !r.IsError {
@@ -53,7 +49,23 @@ func (s *session) shaped(res mcp.Result, err error) (mcp.Result, error) {
 			}
 		}
 	}
+	if raw, ok := r.StructuredContent.(json.RawMessage); ok && s.redact(string(raw)) != string(raw) {
+		clean.StructuredContent = nil // the text says what there is to say
+	}
 	return &clean, nil
+}
+
+// redactError is redact for an error that stays one of the protocol.
+func (s *session) redactError(e *jsonrpc.Error) error {
+	text := s.redact(e.Message)
+	data := e.Data
+	if s.redact(string(data)) != string(data) {
+		data = nil
+	}
+	if text == e.Message && len(data) == len(e.Data) {
+		return e
+	}
+	return &jsonrpc.Error{Code: e.Code, Message: text, Data: data}
 }
 
 // maxLogged is how much is logged of a text that was redacted, in bytes.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +54,7 @@ func (s *session) finish(next mcp.MethodHandler) mcp.MethodHandler {
 		c.mu.Lock()
 		c.given = req.GetParams()
 		c.mu.Unlock()
-		res, err := next(context.WithValue(ctx, callKey{}, c), method, req)
+		res, err := s.recovered(next)(context.WithValue(ctx, callKey{}, c), method, req)
 		if final := c.compare(res, err); final != nil {
 			c.mu.Lock()
 			c.final = final
@@ -63,6 +64,19 @@ func (s *session) finish(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}
 		return res, err
+	}
+}
+
+// recovered keeps a panic in a protection from ending the session.
+func (s *session) recovered(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				s.log("a protection panicked in %s: %v\n%s", method, v, debug.Stack())
+				res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "The proxy failed. Whether the request was carried out is not known."}
+			}
+		}()
+		return next(ctx, method, req)
 	}
 }
 
@@ -143,7 +157,7 @@ func (s *session) forward(next mcp.MethodHandler) mcp.MethodHandler {
 		case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 			return s.list(ctx, c, next, method, req)
 		case "prompts/get", "resources/read":
-			return s.ask(ctx, c, method, req.GetParams())
+			return s.shaped(s.ask(ctx, c, method, req.GetParams()))
 		}
 		return next(ctx, method, req)
 	}
@@ -328,11 +342,7 @@ func (s *session) callTool(ctx context.Context, c *call, next mcp.MethodHandler,
 			s.forget(c)
 		}
 	}()
-	res, err := s.ask(ctx, c, "tools/call", req.Params)
-	if s.p.cfg.Errors != nil {
-		return s.shaped(res, err)
-	}
-	return res, err
+	return s.shaped(s.ask(ctx, c, "tools/call", req.Params))
 }
 
 // initialize introduces the client to the stage behind first, and to server with

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -15,8 +17,8 @@ import (
 // What protections know of the server's lists.
 const (
 	maxAge   = time.Minute     // of a list whose server tells of no changes
-	missAge  = 2 * time.Second // after which a name that a list lacks makes it be asked for again
-	listWait = 20 * time.Second
+	missAge  = 2 * time.Second // of one that lacks a name which is called, and of a failure
+	listWait = 10 * time.Second
 	maxPages = 256
 	maxItems = 20_000
 )
@@ -71,8 +73,7 @@ func (s *session) list(ctx context.Context, c *call, next mcp.MethodHandler, met
 	} else {
 		theirs, err = s.known(ctx, c, method, req.GetParams(), lacks(c, req))
 	}
-	var e *jsonrpc.Error
-	if errors.As(err, &e) && e.Code == codeNoMethod && s.offers(method) {
+	if hasNot(err) && s.offers(method) {
 		return next(ctx, method, req)
 	}
 	if err != nil || !s.offers(method) {
@@ -178,21 +179,26 @@ func (s *session) known(ctx context.Context, c *call, method string, params mcp.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	age := time.Since(l.at)
-	if l.known && age < maxAge && (l.err != nil || age < missAge || !lacks(l.result)) {
+	lasting := l.err == nil && !lacks(l.result) || hasNot(l.err)
+	if l.known && (age < missAge || age < maxAge && lasting) {
 		return l.result, l.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, listWait)
+	// Others may wait for it who are more patient than this caller.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listWait)
 	defer cancel()
 	res, err := s.fetch(ctx, c, method, params)
-	if ctx.Err() != nil {
-		return nil, err // says nothing about the list
-	}
 	encoded, _ := encode(res)
 	if err != nil || l.result == nil || !bytes.Equal(encoded, l.bytes) {
 		l.result, l.bytes = res, encoded // otherwise what was made of it is still good
 	}
 	l.known, l.at, l.err = true, time.Now(), err
 	return l.result, err
+}
+
+// hasNot reports whether a server does not have a list at all.
+func hasNot(err error) bool {
+	var e *jsonrpc.Error
+	return errors.As(err, &e) && e.Code == codeNoMethod
 }
 
 // fetch asks for every page.
@@ -218,14 +224,10 @@ func (s *session) fetch(ctx context.Context, c *call, method string, params mcp.
 
 // pageParams asks for one page, as the caller of the request that needs the list.
 func pageParams(method string, params mcp.Params, cursor string) mcp.Params {
-	meta := mcp.Meta{}
-	for k, v := range params.GetMeta() {
-		if k != "progressToken" {
-			meta[k] = v
-		}
-	}
-	if len(meta) == 0 {
-		meta = nil
+	var meta mcp.Meta
+	if v := reflect.ValueOf(params); v.IsValid() && !v.IsNil() {
+		meta = maps.Clone(params.GetMeta())
+		delete(meta, "progressToken")
 	}
 	switch method {
 	case "tools/list":

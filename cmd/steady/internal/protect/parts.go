@@ -193,21 +193,26 @@ func tagsOf(tool *mcp.Tool) []string {
 
 // addSearch puts the server's tools behind a search. It comes last. The tools that
 // other protections add, ours, stay in the list.
-func addSearch(server *mcp.Server, s *config.Search, ours []string, o observe.Observer) error {
+func (p *Protector) addSearch(server *mcp.Server, ours []string) error {
+	s := p.cfg.Search
 	names := s.Names.WithDefaults()
 	source := catalog.Tools(server, &catalog.ToolsOptions{
 		Advertise: slices.Concat([]string{}, s.Advertise, ours),
 		Except:    slices.Concat(s.Except, ours),
 	})
-	c, err := catalog.New(source, &catalog.Options{
+	opts := &catalog.Options{
 		Names:    catalog.Names{Find: names.Find, Describe: names.Describe, Browse: names.Browse, Call: names.Call, Write: names.Write},
 		NoWrites: s.NoWrites,
-		Repairer: catalog.RepairFunc(func(_ context.Context, tool *mcp.Tool, arguments json.RawMessage) (json.RawMessage, error) {
-			repaired, _, err := discovery.Repair(tool, arguments, nil)
+		Observer: p.observer,
+	}
+	if p.resolver != nil {
+		repairing := p.repairing()
+		opts.Repairer = catalog.RepairFunc(func(_ context.Context, tool *mcp.Tool, arguments json.RawMessage) (json.RawMessage, error) {
+			repaired, _, err := discovery.Repair(tool, arguments, repairing)
 			return repaired, err
-		}),
-		Observer: o,
-	})
+		})
+	}
+	c, err := catalog.New(source, opts)
 	if err != nil {
 		return err
 	}

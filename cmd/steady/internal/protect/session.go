@@ -82,10 +82,12 @@ type sink struct {
 	w  io.Writer
 }
 
+// write writes a line and a line feed. What follows the line in its array is
+// overwritten: there stands its own end.
 func (s *sink) write(line []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.w.Write(append(slices.Clip(line), '\n'))
+	_, err := s.w.Write(append(line, '\n'))
 	return err
 }
 
@@ -119,10 +121,12 @@ func (p *Protector) newSession() (*session, error) {
 	if p.errors != nil {
 		stack = append(stack, p.errors)
 	}
+	if p.errors != nil || p.resolver != nil {
+		take("prompts/get", "resources/read")
+	}
 	switch {
 	case p.resolver != nil:
 		stack = append(stack, p.resolver.Middleware())
-		take("prompts/get", "resources/read")
 	case p.names != nil:
 		stack = append(stack, p.names.Middleware())
 	}
@@ -146,7 +150,7 @@ func (p *Protector) newSession() (*session, error) {
 	}
 	s.server.AddReceivingMiddleware(stack...)
 	if p.cfg.Search != nil {
-		if err := addSearch(s.server, p.cfg.Search, s.ours, p.observer); err != nil {
+		if err := p.addSearch(s.server, s.ours); err != nil {
 			return nil, err
 		}
 		n := p.cfg.Search.Names.WithDefaults()
@@ -263,7 +267,7 @@ func (s *session) fromClient(in io.Reader) {
 			}
 		case len(line) == 0:
 		case isArray(line) && s.takesPart(line):
-			jsonl.Elements(bytes.TrimLeft(line, " \t"), s.clientMessage)
+			jsonl.Elements(bytes.TrimLeft(line, " \t"), func(value []byte) { s.clientMessage(bytes.Clone(value)) })
 		default:
 			s.clientMessage(line)
 		}

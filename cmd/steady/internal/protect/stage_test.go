@@ -19,7 +19,7 @@ import (
 var both = []string{"2025-11-25", "2026-07-28"}
 
 // protector returns a Protector for the text of a configuration.
-func protector(t *testing.T, text string) *Protector {
+func protector(t testing.TB, text string) *Protector {
 	t.Helper()
 	cfg, err := config.Parse("steady.yaml", []byte(text), nil)
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func callTool(t *testing.T, cs *mcp.ClientSession, name string, arguments any) *
 // A script is a server that answers with what the test wants.
 type script struct {
 	t     *testing.T
-	in    io.Writer
+	in    io.WriteCloser
 	out   *bufio.Reader // what the client gets
 	seen  chan string   // what the server gets
 	say   func(line string)
@@ -119,7 +119,11 @@ func play(t *testing.T, p *Protector, answer func(m message) string) *script {
 			line = strings.TrimSuffix(line, "\n")
 			s.seen <- line
 			m := read([]byte(line))
-			if a := answer(m); a != "" {
+			a := answer(m)
+			if a == "END" {
+				return nil
+			}
+			if a != "" {
 				s.say(strings.ReplaceAll(a, "ID", string(m.id)))
 			}
 		}
@@ -140,6 +144,8 @@ func (s *script) send(lines ...string) {
 		require.NoError(s.t, err)
 	}
 }
+
+func (s *script) hangUp() { _ = s.in.Close() }
 
 func (s *script) receive() string {
 	s.t.Helper()
@@ -189,6 +195,9 @@ func scripted(m message) string {
 		return callAnswer
 	case "ping", "no/such":
 		return `{"jsonrpc":"2.0","id":ID,"result":{}}`
+	}
+	if m.id != nil && m.method != "" {
+		return `{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"no such method"}}`
 	}
 	return ""
 }
