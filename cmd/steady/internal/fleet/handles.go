@@ -64,6 +64,8 @@ func (f *fleet) addHandle(c *child, id string) {
 	f.handles.add(id, c)
 }
 
+const noTasks = "none of the servers behind this endpoint has tasks"
+
 // ofHandle returns who has made a task, or the only child that has tasks.
 func (f *fleet) ofHandle(id string) (*child, string) {
 	f.mu.Lock()
@@ -85,7 +87,7 @@ func (f *fleet) ofHandle(id string) (*child, string) {
 		c = other
 	}
 	if c == nil {
-		return nil, "none of the servers behind this endpoint has tasks"
+		return nil, noTasks
 	}
 	return c, ""
 }
@@ -98,6 +100,10 @@ func (f *fleet) byHandle(r *request) {
 		return
 	}
 	c, why := f.ofHandle(id)
+	if why == noTasks {
+		f.byCapability(r)
+		return
+	}
 	if c == nil {
 		f.refuse(r, codeParams, fmt.Sprintf("Unknown task %.100q: %s.", id, why), nil)
 		return

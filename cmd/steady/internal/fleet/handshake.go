@@ -47,6 +47,8 @@ func (f *fleet) open(r *request) {
 	f.mu.Unlock()
 	modern := r.modern()
 	switch {
+	case modern && (slices.Contains(handshakeOnly, r.method) || !isObject(r.meta(metaCapabilities))):
+		return // refused
 	case r.method == "initialize" && (!now.begun || now.modern):
 		f.begin(session{params: r.params})
 	case r.method == "server/discover" && !now.begun:

@@ -48,7 +48,10 @@ func TestDiscover(t *testing.T) {
 	list := w.ask("2", "tools/list", "{"+modernMeta+"}")
 	require.Equal(t, []string{"a_x", "b_x"}, keysOf(t, list, tools))
 	require.Contains(t, list, `],"resultType":"complete","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":`)
-	require.Contains(t, w.ask("3", "ping", "{"+modernMeta+"}"), `"code":-32601`)
+	for _, method := range handshakeOnly {
+		require.Contains(t, w.ask("3", method, "{"+modernMeta+"}"), `"code":-32601`)
+	}
+	require.Contains(t, w.ask("3", "tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`), `"code":-32602`)
 	require.Contains(t, w.ask("4", "acme/do", "{"+modernMeta+"}"), `may be for any of the servers a, b`)
 	other := strings.Replace(modernMeta, stateless, "2027-01-01", 1)
 	require.Contains(t, w.ask("5", "server/discover", "{"+other+"}"), `"code":-32022,"message":"Not all servers behind this endpoint support this revision.","data":{"requested":"2027-01-01","supported":["2026-07-28","2025-11-25"]}`)

@@ -21,6 +21,7 @@ const (
 // Keys in _meta.
 const (
 	metaRevision     = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 	metaServerInfo   = "io.modelcontextprotocol/serverInfo"
 	metaServers      = "steady/servers"
@@ -46,9 +47,12 @@ func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
 // meta returns a member of the parameters' _meta, or nil.
 func (m *message) meta(key string) []byte { return jsonl.Member(jsonl.Member(m.params, "_meta"), key) }
 
-// modern reports whether the message says itself which revision it is of, as
-// those without a handshake do.
-func (m *message) modern() bool { return m.meta(metaRevision) != nil }
+// modern reports whether the message says itself which revision it is of, and that
+// this is one without a handshake.
+func (m *message) modern() bool {
+	revision, _ := jsonl.Text(orNull(m.meta(metaRevision)))
+	return revision >= stateless
+}
 
 // code returns the code of an error response, or 0.
 func (m *message) code() int64 {

@@ -54,8 +54,30 @@ func rename(written []byte, name, own string) []jsonl.Edit {
 	return []jsonl.Edit{{Part: written, With: quote(own)}}
 }
 
+// handshakeOnly are methods that revisions without a handshake do not have.
+var handshakeOnly = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result"}
+
+// refused answers a request of a revision without a handshake that is not as
+// that has it.
+func (f *fleet) refused(r *request) bool {
+	switch {
+	case !r.modern():
+		return false
+	case slices.Contains(handshakeOnly, r.method):
+		f.refuse(r, codeNoMethod, fmt.Sprintf("Method not found: %s is of revisions with a handshake.", r.method), nil)
+	case !isObject(r.meta(metaCapabilities)):
+		f.refuse(r, codeParams, fmt.Sprintf("Invalid params: _meta has to have the object %q.", metaCapabilities), nil)
+	default:
+		return false
+	}
+	return true
+}
+
 // route answers a request, or sends it to who can.
 func (f *fleet) route(r *request) {
+	if f.refused(r) {
+		return
+	}
 	switch r.method {
 	case "initialize":
 		f.initialize(r)
@@ -64,12 +86,12 @@ func (f *fleet) route(r *request) {
 		f.discover(r)
 		return
 	}
-	if r.method == "ping" && !r.modern() {
+	if r.method == "ping" {
 		f.finishRequest(r, result(r.id, []byte("{}")))
 		return
 	}
 	f.mu.Lock()
-	begun, modern, settled := f.session.begun, f.session.modern, f.session.settled
+	begun, settled := f.session.begun, f.session.settled
 	f.mu.Unlock()
 	switch {
 	case !begun:
@@ -92,7 +114,7 @@ func (f *fleet) route(r *request) {
 			return
 		}
 	}
-	if k := kindOf(r.method); k != nil {
+	if k := kindOf(r.method); k != nil && (k != taskList || f.lists(k)) {
 		f.list(r, k)
 		return
 	}
@@ -109,7 +131,7 @@ func (f *fleet) route(r *request) {
 		f.refuse(r, codeParams, r.method+" needs one uri, which is text.", nil)
 	case r.method == "completion/complete":
 		f.complete(r)
-	case r.method == "logging/setLevel" && !modern:
+	case r.method == "logging/setLevel":
 		f.setLevel(r)
 	case r.method == "subscriptions/listen" && r.modern():
 		f.listen(r)
@@ -118,6 +140,11 @@ func (f *fleet) route(r *request) {
 	default:
 		f.byCapability(r)
 	}
+}
+
+// lists reports whether a server may have items of the kind.
+func (f *fleet) lists(k *kind) bool {
+	return slices.ContainsFunc(f.children, func(c *child) bool { return c.is(ready) && c.greeting().offers(k) })
 }
 
 // byName sends the request to the child whose tool or prompt it names.
