@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,39 +15,6 @@ import (
 )
 
 var noWorkers = &rivertasks.Options{Workers: rivertasks.NoWorkers}
-
-// TestProcessThatStopsAndGoesOn: a process that stood still, for longer than the
-// lease, and whose work is being done again, writes nothing any more.
-func TestProcessThatStopsAndGoesOn(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		front := startReplica(t, dsn, noWorkers, crashPolicies, crashTools(false))
-		zombie := startProcess(t, envWorker+"="+dsn)
-		id := front.start("safe", nil)
-		front.await(id, func(r tasks.Record) bool { return r.Worker != "" })
-		require.NoError(t, zombie.Process.Signal(syscall.SIGSTOP))
-
-		survivor := startReplica(t, dsn, nil, crashPolicies, crashTools(false))
-		require.Equal(t, "done null", textOf(survivor.result(id)), "it holds its lock, but does not beat")
-		want := front.record(id)
-		require.EqualValues(t, 2, want.Run)
-
-		require.NoError(t, zombie.Process.Signal(syscall.SIGCONT))
-		eventually(t, func() bool { // it beats again, and has been told
-			in, err := front.store.Inspect(t.Context())
-			require.NoError(t, err)
-			alive := 0
-			for _, w := range in.Workers {
-				if !w.Dead {
-					alive++
-				}
-			}
-			return alive == 3
-		})
-		other := front.start("unsafe", map[string]any{"after": true})
-		front.await(other, func(r tasks.Record) bool { return r.Worker != "" || r.Status.Terminal() })
-		require.Equal(t, want, front.record(id))
-	})
-}
 
 // eventually waits for other processes.
 func eventually(t *testing.T, what func() bool) {

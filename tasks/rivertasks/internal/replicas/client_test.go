@@ -54,6 +54,13 @@ func (a *answer) task() string {
 	return id
 }
 
+// kind is the kind of the failure that a call was answered with.
+func (a *answer) kind() any {
+	meta, _ := a.Result["_meta"].(object)
+	failure, _ := meta["steady/error"].(object)
+	return failure["kind"]
+}
+
 func (a *answer) text() string {
 	if a.Error != nil {
 		return a.Error.Message

@@ -88,6 +88,7 @@ func outage(t *testing.T, c *cluster, away time.Duration, readable bool, goAway 
 				refused++
 				require.True(t, x.isError(), "a handle without a record: %v", x.Result)
 				require.Contains(t, x.text(), "cannot be called now")
+				require.Equal(t, "unavailable", x.kind(), "%v", x.Result)
 				require.NotContains(t, strings.ToLower(x.text()), "sql")
 			}
 			for task := range tasks {
