@@ -92,7 +92,7 @@ func (a *attachment) runJobs() {
 // it has moved on.
 func (a *attachment) again(ctx context.Context, j job, id int64, queue string) error {
 	return a.s.db.write(ctx, func(ctx context.Context, t tx) error {
-		waits, err := exists(ctx, t, `SELECT 1 FROM mcp_task t WHERE t.id = $1 AND t.run = $2 AND t.job_id = $3 AND t.status = 'working' AND t.worker = '' `+
+		waits, err := exists(ctx, t, `SELECT 1 FROM mcp_task t WHERE t.id = $1 AND t.run = $2 AND t.job_id = $3 AND `+waiting+` `+
 			a.s.db.dialect().forUpdate, j.Task, j.Run, id)
 		if err != nil || !waits {
 			return err

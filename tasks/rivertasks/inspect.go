@@ -76,13 +76,13 @@ func inspect(ctx context.Context, q querier) (_ *Inspection, err error) {
 	}
 	now := time.Now()
 	var oldest *int64
-	if _, err = scanOne(ctx, q, `SELECT count(*), min(updated_at) FROM mcp_task WHERE status = 'working' AND worker = ''`, nil, &in.Waiting, &oldest); err != nil {
+	if _, err = scanOne(ctx, q, `SELECT count(*), min(updated_at) FROM mcp_task t WHERE `+waiting, nil, &in.Waiting, &oldest); err != nil {
 		return nil, err
 	}
 	if oldest != nil {
 		in.Oldest = now.Sub(time.Unix(0, *oldest))
 	}
-	if _, err = scanOne(ctx, q, `SELECT count(*) FROM mcp_task WHERE status = 'input_required' AND worker = ''`, nil, &in.Parked); err != nil {
+	if _, err = scanOne(ctx, q, `SELECT count(*) FROM mcp_task t WHERE `+unheld+` AND t.status = 'input_required'`, nil, &in.Parked); err != nil {
 		return nil, err
 	}
 	err = each(ctx, q, `SELECT w.id, w.host, w.pid, w.dead, (SELECT count(*) FROM mcp_task t WHERE t.worker = w.id AND t.worker <> '') FROM mcp_worker w ORDER BY w.id`,

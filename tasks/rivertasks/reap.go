@@ -10,6 +10,14 @@ import (
 
 const reapBatch = 200
 
+// unheld are the tasks that have not ended and that nobody runs: an index has them.
+// SQLite uses it only where its condition is repeated word for word, and without it
+// would read every task that there is, twice a second.
+const unheld = `t.worker = '' AND t.status IN ('working', 'input_required')`
+
+// waiting are the unheld tasks whose run waits to be started.
+const waiting = unheld + ` AND t.status = 'working'`
+
 // reap hands over the tasks that nobody would carry on with. If slow is set, it
 // also looks for what should never happen.
 func (a *attachment) reap(ctx context.Context, slow bool) error {
@@ -23,7 +31,7 @@ func (a *attachment) reap(ctx context.Context, slow bool) error {
 		for _, query := range []string{
 			`SELECT ` + columns + ` FROM mcp_task t WHERE t.worker = $1 AND t.worker <> '' LIMIT $2`,
 			`SELECT ` + columns + ` FROM river_job j JOIN mcp_task t ON t.job_id = j.id
-				WHERE j.state = 'running' AND ` + d.attemptedBy + ` = $1 AND t.status = 'working' AND t.worker = '' LIMIT $2`,
+				WHERE j.state = 'running' AND ` + d.attemptedBy + ` = $1 AND ` + waiting + ` LIMIT $2`,
 		} {
 			if err := a.lost(ctx, q, query, id, reapBatch); err != nil {
 				return err
@@ -34,7 +42,7 @@ func (a *attachment) reap(ctx context.Context, slow bool) error {
 		}
 	}
 	if err := a.lost(ctx, q, `SELECT `+columns+` FROM mcp_task t
-		WHERE t.status = 'input_required' AND t.worker = '' AND t.parked_until <= $1 LIMIT $2`, time.Now().UnixNano(), reapBatch); err != nil {
+		WHERE `+unheld+` AND t.status = 'input_required' AND t.parked_until <= $1 LIMIT $2`, time.Now().UnixNano(), reapBatch); err != nil {
 		return err
 	}
 	if !slow {
@@ -45,14 +53,10 @@ func (a *attachment) reap(ctx context.Context, slow bool) error {
 
 // lost tells the manager of the tasks that a query finds.
 func (a *attachment) lost(ctx context.Context, q querier, query string, args ...any) error {
-	rows, err := readRows(ctx, q, query, args...)
-	if err != nil {
-		return err
-	}
-	for _, r := range rows {
+	return readEach(ctx, q, func(r *row) error {
 		a.p.Lost(ctx, r.Record)
-	}
-	return nil
+		return nil
+	}, query, args...)
 }
 
 // forget removes a dead worker that has left nothing, with the rows of its jobs:
@@ -63,7 +67,7 @@ func (a *attachment) forget(ctx context.Context, id string) error {
 		return err
 	}
 	return a.s.db.write(ctx, func(ctx context.Context, t tx) error {
-		jobs, err := scanColumn[int64](ctx, t, `SELECT j.id FROM river_job j LEFT JOIN mcp_task t ON t.job_id = j.id AND t.status = 'working' AND t.worker = ''
+		jobs, err := scanColumn[int64](ctx, t, `SELECT j.id FROM river_job j LEFT JOIN mcp_task t ON t.job_id = j.id AND `+waiting+`
 			WHERE j.state = 'running' AND j.kind = $1 AND `+a.s.db.dialect().attemptedBy+` = $2 AND t.id IS NULL`, job{}.Kind(), id)
 		if err != nil {
 			return err
@@ -74,7 +78,7 @@ func (a *attachment) forget(ctx context.Context, id string) error {
 			}
 		}
 		left, err := exists(ctx, t, `SELECT 1 FROM river_job j JOIN mcp_task t ON t.job_id = j.id
-			WHERE j.state = 'running' AND `+a.s.db.dialect().attemptedBy+` = $1 AND t.status = 'working' AND t.worker = ''`, id)
+			WHERE j.state = 'running' AND `+a.s.db.dialect().attemptedBy+` = $1 AND `+waiting, id)
 		if err != nil || left {
 			return err
 		}
@@ -88,18 +92,18 @@ func (a *attachment) forget(ctx context.Context, id string) error {
 // that is gone was not.
 func (a *attachment) reconcile(ctx context.Context) error {
 	q := a.s.db.read()
-	const waiting = ` FROM mcp_task t LEFT JOIN river_job j ON j.id = t.job_id WHERE t.status = 'working' AND t.worker = '' AND `
-	rows, err := readRows(ctx, q, `SELECT `+columns+waiting+`j.state = 'cancelled' LIMIT $1`, reapBatch)
-	if err != nil {
-		return err
-	}
-	for _, r := range rows {
+	const jobless = ` FROM mcp_task t LEFT JOIN river_job j ON j.id = t.job_id WHERE ` + waiting + ` AND `
+	err := readEach(ctx, q, func(r *row) error {
 		now := time.Now()
 		r.Status, r.StatusMessage = tasks.Cancelled, "Stopped by the operator."
 		r.ExpiresAt, r.KeyUntil, r.IdentityUntil = now.Add(r.TTL), now, now
 		if _, err := a.s.Update(ctx, now, r.Record); err != nil && !errors.Is(err, tasks.ErrConflict) && !errors.Is(err, tasks.ErrNotFound) {
 			return err
 		}
+		return nil
+	}, `SELECT `+columns+jobless+`j.state = 'cancelled' LIMIT $1`, reapBatch)
+	if err != nil {
+		return err
 	}
-	return a.lost(ctx, q, `SELECT `+columns+waiting+`(j.id IS NULL OR j.state IN ('completed', 'discarded')) LIMIT $1`, reapBatch)
+	return a.lost(ctx, q, `SELECT `+columns+jobless+`(j.id IS NULL OR j.state IN ('completed', 'discarded')) LIMIT $1`, reapBatch)
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/steadymcp/steady/tasks"
 )
@@ -26,10 +27,10 @@ type row struct {
 // body is the rest of a record. Bytes of others are []byte here: as raw JSON they
 // would be compacted, and what a peer sends need not even be JSON.
 type body struct {
-	Owner          string
-	Tool           string
+	Owner          text
+	Tool           text
 	Responses      []byte            `json:",omitempty"`
-	RequestState   string            `json:",omitempty"`
+	RequestState   text              `json:",omitempty"`
 	ArgumentsHash  string            `json:",omitempty"`
 	Key            []byte            `json:",omitempty"`
 	KeyUntil       time.Time         `json:",omitzero"`
@@ -46,6 +47,7 @@ type body struct {
 	Parked         bool              `json:",omitempty"`
 	ParkedUntil    time.Time         `json:",omitzero"`
 	Caller         tasks.Caller
+	CallerSubject  text `json:",omitempty"` // if Caller cannot have it
 	RunAgain       bool `json:",omitempty"`
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -55,6 +57,26 @@ type body struct {
 	PollInterval   time.Duration
 	Arguments      bool `json:",omitempty"` // there are some: a column cannot tell nil from empty
 	Result         bool `json:",omitempty"`
+}
+
+// A text is a string that need not be UTF-8, which JSON would change.
+type text string
+
+func (t text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal([][]byte{[]byte(t)})
+}
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte("[")) {
+		return json.Unmarshal(data, (*string)(t))
+	}
+	var raw [1][]byte
+	err := json.Unmarshal(data, &raw)
+	*t = text(raw[0])
+	return err
 }
 
 type bodyError struct {
@@ -78,13 +100,16 @@ func raws[From, To ~[]byte](m map[string]From) map[string]To {
 // not know stay: a newer one has written them.
 func encode(r *tasks.Record, old []byte) ([]byte, error) {
 	b := body{
-		Owner: r.Owner, Tool: r.Tool, Responses: r.Responses, RequestState: r.RequestState, ArgumentsHash: r.ArgumentsHash,
+		Owner: text(r.Owner), Tool: text(r.Tool), Responses: r.Responses, RequestState: text(r.RequestState), ArgumentsHash: r.ArgumentsHash,
 		Key: []byte(r.Key), KeyUntil: r.KeyUntil, Identity: []byte(r.Identity), IdentityUntil: r.IdentityUntil, JoinedKeys: r.JoinedKeys,
 		StatusMessage: []byte(r.StatusMessage), Done: r.Done,
 		InputRequests: raws[json.RawMessage, []byte](r.InputRequests), InputResponses: raws[json.RawMessage, []byte](r.InputResponses),
 		InputsAsked: r.InputsAsked, Answered: r.Answered, Parked: r.Parked, ParkedUntil: r.ParkedUntil, Caller: r.Caller, RunAgain: r.RunAgain,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, TTL: r.TTL, Window: r.Window, PollInterval: r.PollInterval,
 		Arguments: r.Arguments != nil, Result: r.Result != nil,
+	}
+	if !utf8.ValidString(r.Caller.Subject) {
+		b.CallerSubject = text(r.Caller.Subject)
 	}
 	if e := r.Error; e != nil {
 		b.Error = &bodyError{Code: e.Code, Message: []byte(e.Message), Data: e.Data}
@@ -114,12 +139,15 @@ func (r *row) decode() error {
 	if err := json.Unmarshal(r.body, &b); err != nil {
 		return fmt.Errorf("rivertasks: the record of %s is damaged: %w", r.ID, err)
 	}
-	r.Owner, r.Tool, r.Responses, r.RequestState, r.ArgumentsHash = b.Owner, b.Tool, b.Responses, b.RequestState, b.ArgumentsHash
+	r.Owner, r.Tool, r.Responses, r.RequestState, r.ArgumentsHash = string(b.Owner), string(b.Tool), b.Responses, string(b.RequestState), b.ArgumentsHash
 	r.Key, r.KeyUntil, r.Identity, r.IdentityUntil, r.JoinedKeys = string(b.Key), b.KeyUntil, string(b.Identity), b.IdentityUntil, b.JoinedKeys
 	r.StatusMessage, r.Done = string(b.StatusMessage), b.Done
 	r.InputRequests, r.InputResponses = raws[[]byte, json.RawMessage](b.InputRequests), raws[[]byte, json.RawMessage](b.InputResponses)
 	r.InputsAsked, r.Answered, r.Parked, r.ParkedUntil, r.Caller, r.RunAgain = b.InputsAsked, b.Answered, b.Parked, b.ParkedUntil, b.Caller, b.RunAgain
 	r.CreatedAt, r.UpdatedAt, r.ExpiresAt, r.TTL, r.Window, r.PollInterval = b.CreatedAt, b.UpdatedAt, b.ExpiresAt, b.TTL, b.Window, b.PollInterval
+	if b.CallerSubject != "" {
+		r.Caller.Subject = string(b.CallerSubject)
+	}
 	if e := b.Error; e != nil {
 		r.Error = &tasks.Error{Code: e.Code, Message: string(e.Message), Data: e.Data}
 	}
@@ -222,10 +250,20 @@ func readParts(ctx context.Context, q querier, id, kind string) ([]byte, error) 
 const columns = `t.id, t.version, t.status, t.run, t.worker, t.queue, t.job_id, t.disclosed, t.body, t.arguments, t.result`
 
 // readRows reads records by a query that selects columns from mcp_task t.
-func readRows(ctx context.Context, q querier, query string, args ...any) ([]*row, error) {
+func readRows(ctx context.Context, q querier, query string, args ...any) (out []*row, err error) {
+	err = readEach(ctx, q, func(r *row) error {
+		out = append(out, r)
+		return nil
+	}, query, args...)
+	return out, err
+}
+
+// readEach calls f with the records that readRows would return. What is large of one
+// is read when it is its turn: there may be many.
+func readEach(ctx context.Context, q querier, f func(*row) error, query string, args ...any) error {
 	found, err := q.query(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var out []*row
 	for found.Next() {
@@ -234,24 +272,28 @@ func readRows(ctx context.Context, q querier, query string, args ...any) ([]*row
 		var arguments, result []byte
 		if err := found.Scan(&r.ID, &r.Version, &status, &r.Run, &r.Worker, &r.queue, &r.jobID, &r.Disclosed, &r.body, &arguments, &result); err != nil {
 			found.Close()
-			return nil, err
+			return err
 		}
 		r.Status, r.Arguments, r.Result = tasks.Status(status), arguments, result
 		out = append(out, r)
 	}
 	found.Close() // before more is read on the same connection
 	if err := found.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	for _, r := range out {
+	for i, r := range out {
+		out[i] = nil
 		if err := r.decode(); err != nil {
-			return nil, err
+			return err
 		}
 		if err := r.readApart(ctx, q); err != nil {
-			return nil, err
+			return err
+		}
+		if err := f(r); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // readApart reads what the record has and its columns have not.

@@ -45,7 +45,7 @@ type Options struct {
 
 	// Lease is how long a process may show no sign of life before its runs are
 	// given to others or failed. All processes of one database should have the
-	// same. If zero or less, 3 s.
+	// same. At least 300 ms and at most an hour. If zero or less, 3 s.
 	Lease time.Duration
 
 	// MaxResult bounds one result, in bytes. The task of a larger one fails, and
@@ -151,6 +151,7 @@ func (o Options) withDefaults() Options {
 	if o.Lease <= 0 {
 		o.Lease = 3 * time.Second
 	}
+	o.Lease = min(max(o.Lease, 300*time.Millisecond), time.Hour)
 	return o
 }
 
