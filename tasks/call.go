@@ -403,6 +403,12 @@ func (m *Manager) anonymousCall(ctx context.Context, r *run) (mcp.Result, error)
 			Because("its result is fetched later, and only by the caller").
 			Next("sign in, or use a transport with sessions"))
 	}
-	m.observer.Observe(ctx, Denied{Verb: wire.MethodCallTool, Reason: deniedAnonymous})
+	if ctx.Value(anonymousKey{}) != r.req.Params.Name { // or Middleware has said so, and this is Install's
+		m.observer.Observe(ctx, Denied{Verb: wire.MethodCallTool, Reason: deniedAnonymous})
+		ctx = context.WithValue(ctx, anonymousKey{}, r.req.Params.Name)
+	}
 	return r.next(ctx, wire.MethodCallTool, r.req)
 }
+
+// anonymousKey leads to the tool that an anonymous call has been observed for.
+type anonymousKey struct{}

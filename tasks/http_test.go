@@ -226,6 +226,24 @@ func TestMcpNameIsChecked(t *testing.T) {
 	require.Equal(t, "working", c.get(id)["status"])
 }
 
+// A caller without an identity is served within its request, which is said once,
+// also where the manager's middleware stands on the way twice.
+func TestAnonymousCallIsObservedOnce(t *testing.T) {
+	seen := newEvents()
+	m := newManager(t, tasks.Options{Policies: eager, Observer: seen})
+	server := mcptest.Server()
+	require.NoError(t, m.Install(server))
+	server.AddReceivingMiddleware(m.Middleware())
+	mcp.AddTool(server, &mcp.Tool{Name: "export"}, (&counter{}).tool)
+	c := serveHTTP(t, server, m).as("")
+	for range 2 {
+		r := c.do("tools/call", map[string]any{"name": "export", "arguments": map[string]any{}}, nil)
+		require.Contains(t, fmt.Sprint(r.Result["content"]), "run ")
+	}
+	require.Len(t, seen.all(), 2)
+	require.Equal(t, tasks.Denied{Verb: "tools/call", Reason: "anonymous"}, seen.all()[0])
+}
+
 // B205: the owner is checked on every verb, and foreign looks like unknown.
 func TestForeignTasksLookUnknown(t *testing.T) {
 	j := newJob()
