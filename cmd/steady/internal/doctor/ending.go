@@ -96,7 +96,7 @@ func (e *exam) checkEOF(s *session.Session) {
 	}
 	e.rest(200 * time.Millisecond) // what ends with its parent has ended
 	if p.Left() {
-		e.found("exit-orphans", "", nil, "processes of its group still run")
+		e.found("exit-orphans", "", nil, "processes that it has started still run")
 	}
 }
 

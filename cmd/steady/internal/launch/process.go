@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,24 @@ type Process struct {
 	stderr tail
 
 	flooded atomic.Bool
+
+	kin     sync.Mutex // guards started
+	started []descendant
+}
+
+// remember notes what the server has started, before it is made to end.
+func (p *Process) remember() {
+	p.kin.Lock()
+	defer p.kin.Unlock()
+	p.started = append(p.started, p.descendants()...)
+}
+
+// Left reports whether processes that the server has started still run after it
+// has ended: those of its group, and on Linux those that have left it.
+func (p *Process) Left() bool {
+	p.kin.Lock()
+	defer p.kin.Unlock()
+	return groupRuns(p.cmd.Process) || slices.ContainsFunc(p.started, descendant.runs)
 }
 
 // Flooded reports whether the process wrote so much that it was given up.
@@ -171,6 +190,7 @@ func (p *Process) CloseInput() error {
 	if p.stdin == nil {
 		return nil
 	}
+	p.remember()
 	err := p.stdin.Close()
 	p.stdin = nil
 	return err
@@ -178,7 +198,10 @@ func (p *Process) CloseInput() error {
 
 // Terminate sends SIGTERM to the process, or ends it where there is no such
 // signal.
-func (p *Process) Terminate() error { return Terminate(p.cmd.Process) }
+func (p *Process) Terminate() error {
+	p.remember()
+	return Terminate(p.cmd.Process)
+}
 
 // Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
@@ -193,17 +216,22 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Stderr returns the end of what was written to standard error.
 func (p *Process) Stderr() string { return p.stderr.String() }
 
-// Close ends the process and its group: standard input first, then, after a
-// moment, by force.
+// Close ends the process and what it has started: standard input first, then,
+// after a moment, by force.
 func (p *Process) Close() error {
 	p.once.Do(func() {
 		_ = p.CloseInput()
 		close(p.stop)
 		if !wait(p.ended, 300*time.Millisecond) {
-			_ = Terminate(p.cmd.Process)
+			_ = p.Terminate()
 			wait(p.ended, 300*time.Millisecond)
 		}
 		KillGroup(p.cmd.Process)
+		p.kin.Lock()
+		for _, d := range p.started {
+			d.kill()
+		}
+		p.kin.Unlock()
 		wait(p.ended, 5*time.Second)
 		_ = p.out.Close() // a grandchild may hold the other end
 		wait(p.read, time.Second)

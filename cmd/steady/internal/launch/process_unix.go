@@ -17,6 +17,5 @@ func Terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 // KillGroup ends what is left of the group that p leads.
 func KillGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// Left reports whether processes of the server's group still run after it has
-// ended.
-func (p *Process) Left() bool { return syscall.Kill(-p.PID(), 0) == nil }
+// groupRuns reports whether processes of the group that p leads still run.
+func groupRuns(p *os.Process) bool { return syscall.Kill(-p.Pid, 0) == nil }
