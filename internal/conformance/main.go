@@ -5,7 +5,8 @@
 //   - all that the revisions 2025-11-25 and 2026-07-28 require of a server
 //     against examples/everything-conformance, once as the bare SDK serves it
 //     and once with steady installed, where no check may be worse;
-//   - the same against steady proxy in front of that server, over stdio and over
+//   - the same against steady proxy in front of that server, over stdio, with and
+//     without protections, and over
 //     HTTP, where no check may be worse either.
 //
 // The suite and the Node that it needs are pinned in internal/npm, and installed
@@ -235,6 +236,9 @@ func (s *suite) proxied(ctx context.Context) error {
 	return s.noWorse(ctx, "without steady proxy", map[string]starter{
 		"proxy before stdio": func() (string, func(), error) {
 			return start(ctx, steady, append(front, "--", binary(s.dir, everything, "-bare"), "-stdio")...)
+		},
+		"proxy with protections": func() (string, func(), error) {
+			return start(ctx, steady, append(front, "-protect", "--", binary(s.dir, everything, "-bare"), "-stdio")...)
 		},
 		"proxy before HTTP": func() (string, func(), error) { return start(ctx, steady, append(front, "-http", bare)...) },
 	}, chosen)

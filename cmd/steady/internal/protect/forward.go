@@ -130,7 +130,7 @@ func (c *call) compare(res mcp.Result, err error) []byte {
 	if bytes.Equal(a.before, after) {
 		return withID(a.line, c.id)
 	}
-	return withID(replaced(a.line, a.raw, patch(a.raw, a.before, after, known)), c.id)
+	return jsonl.Splice(a.line, jsonl.Edit{Part: a.raw, With: patch(a.raw, a.before, after, known)}, jsonl.Edit{Part: jsonl.Member(a.line, "id"), With: c.id})
 }
 
 // forward is the innermost middleware: it asks the stage behind. What it has no call
@@ -273,7 +273,7 @@ func (s *session) requestFor(c *call, method string, params mcp.Params) ([]byte,
 		if err != nil {
 			return nil, err
 		}
-		return replaced(c.line, c.params, patch(c.params, before, after, nil)), nil
+		return splice(c.line, c.params, patch(c.params, before, after, nil)), nil
 	}
 	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"method":`), strconv.AppendQuote(nil, method), []byte(`,"params":`), after, []byte(`}`)), nil
 }
@@ -320,7 +320,7 @@ func (c *call) withdrawal(id []byte, cause error) []byte {
 		reason, _ := encode(cause.Error())
 		params = slices.Concat([]byte(`{"requestId":0,"reason":`), reason, []byte(`}`))
 	}
-	params = replaced(params, jsonl.Member(params, "requestId"), id)
+	params = splice(params, jsonl.Member(params, "requestId"), id)
 	return slices.Concat([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":`), params, []byte(`}`))
 }
 

@@ -38,21 +38,16 @@ func isArray(line []byte) bool {
 	return len(line) > 0 && line[0] == '['
 }
 
-// replaced returns object with the value of one of its members replaced. The
-// value is a part of object; a nil one leaves object as it is.
-func replaced(object, value, by []byte) []byte {
-	if value == nil {
-		return object
-	}
-	at := cap(object) - cap(value)
-	out := make([]byte, 0, len(object)-len(value)+len(by))
-	out = append(out, object[:at]...)
-	out = append(out, by...)
-	return append(out, object[at+len(value):]...)
-}
-
 // withID returns a message under another id.
-func withID(line, id []byte) []byte { return replaced(line, jsonl.Member(line, "id"), id) }
+func withID(line, id []byte) []byte { return splice(line, jsonl.Member(line, "id"), id) }
+
+// splice returns document with a part of it replaced, or itself if there is none.
+func splice(document, part, by []byte) []byte {
+	if part == nil {
+		return document
+	}
+	return jsonl.Splice(document, jsonl.Edit{Part: part, With: by})
+}
 
 // encode is encoding/json without escapes that nobody asked for.
 func encode(v any) ([]byte, error) {

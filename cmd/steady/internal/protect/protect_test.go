@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/tasks"
 )
 
 // library is a server with what the protections are for.
@@ -269,4 +272,31 @@ func TestCancellation(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.Contains(t, textIn(t, callTool(t, cs, "search_papers", map[string]any{"query": "a"})), "found a")
 	})
+}
+
+// A client with the tasks extension polls the task itself, and its user sees the
+// result.
+func TestTasksByExtension(t *testing.T) {
+	t.Parallel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	var statuses []tasks.Status
+	follower, err := tasks.InstallClient(client, &tasks.ClientOptions{OnTask: func(_ context.Context, task tasks.Task) { statuses = append(statuses, task.Status) }})
+	require.NoError(t, err)
+	toStage, in := io.Pipe()
+	out, fromStage := io.Pipe()
+	p := protector(t, "tasks: {tools: {export: {grace: 20ms, poll: 50ms}}}\nprotect: recommended")
+	ended := make(chan error, 1)
+	go func() {
+		err := p.Stage(serving(library()))(context.Background(), toStage, fromStage)
+		_ = fromStage.Close()
+		ended <- err
+	}()
+	cs, err := client.Connect(context.Background(), follower.Transport(&mcp.IOTransport{Reader: out, Writer: in}), nil)
+	require.NoError(t, err)
+	require.NotContains(t, toolNames(t, cs), "task_status")
+	res := callTool(t, cs, "Export", map[string]any{"day": 3})
+	require.Contains(t, textIn(t, res), `exported {"day":3}`)
+	require.Contains(t, statuses, tasks.Working)
+	require.NoError(t, cs.Close())
+	<-ended
 }

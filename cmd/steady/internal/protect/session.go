@@ -252,7 +252,7 @@ func (s *session) maybeDrained() {
 func (s *session) fromClient(in io.Reader) {
 	lines := jsonl.NewReader(in, s.p.opts.MaxLine)
 	for first := true; ; first = false {
-		line, _, cut, err := lines.Next()
+		line, tail, cut, err := lines.Next()
 		if err != nil {
 			return
 		}
@@ -262,7 +262,7 @@ func (s *session) fromClient(in io.Reader) {
 		switch {
 		case cut:
 			s.log("a message of more than %d bytes was not passed on", s.p.opts.MaxLine)
-			if id := read(line).id; jsonl.IsID(id) {
+			if id, request := jsonl.Identify(line, tail); id != nil && request {
 				_ = s.client.write(refusal(id, codeInvalid, "The message is too long. It was not passed on."))
 			}
 		case len(line) == 0:
