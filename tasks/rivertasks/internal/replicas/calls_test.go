@@ -89,7 +89,17 @@ func TestAnyReplicaAnswers(t *testing.T) {
 			bob := caller{user: "bob"}
 			for task := range tasks {
 				require.NotEqual(t, task, bob.create(c, b, "record", object{"job": "joined"}), "another user's job is another job")
-				require.EqualValues(t, -32602, bob.get(c, b, task).Error.Code)
+				for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+					x, err := bob.send(t.Context(), b, method, object{"taskId": task, "inputResponses": object{}})
+					require.NoError(t, err)
+					require.NotNil(t, x.Error, method)
+					require.EqualValues(t, -32602, x.Error.Code, "%s: %s", method, x.text())
+				}
+				for _, tool := range []string{"task_status", "task_result", "task_cancel"} {
+					x := caller{user: "bob", plain: true}.call(c, b, tool, object{"task_id": task})
+					require.True(t, x.isError(), tool)
+					require.Contains(t, x.text(), "there is no task", tool)
+				}
 				ada.await(c, b, task, "completed")
 			}
 		})
