@@ -34,20 +34,30 @@ func (m *Manager) surfaceOf(req *mcp.CallToolRequest) surface {
 	}
 }
 
-// call is where every tools/call comes in.
+// call is where every tools/call comes in. What only tools with a policy need
+// is apart: on the way to any other tool it would take up room on the stack, and
+// a stack that has to grow costs more than all that is done here.
 func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	if r := runFrom(ctx); r != nil && r.m == m || req.Params == nil { // run by an outer middleware of ours
 		return next(ctx, wire.MethodCallTool, req)
 	}
-	policy, ok := m.policies[req.Params.Name]
-	switch {
-	case ok && policy.Support != Never:
-		r := m.newRun(ctx, next, req)
-		return m.serve(ctx, r, policy, func() { go r.body() })
-	case !ok && m.wrapped.Load():
+	if _, ok := m.policies[req.Params.Name]; ok {
+		return m.callKnown(ctx, next, req)
+	}
+	if m.wrapped.Load() {
 		return m.callUnknown(ctx, next, req)
 	}
 	return next(ctx, wire.MethodCallTool, req)
+}
+
+// callKnown calls a tool that has a policy by name.
+func (m *Manager) callKnown(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
+	policy := m.policies[req.Params.Name]
+	if policy.Support == Never {
+		return next(ctx, wire.MethodCallTool, req)
+	}
+	r := m.newRun(ctx, next, req)
+	return m.serve(ctx, r, policy, func() { go r.body() })
 }
 
 // serve answers a call under a policy. It creates a task or joins one. For a

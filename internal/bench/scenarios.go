@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +104,11 @@ func (s scenario) run(ctx context.Context, rounds int) ([]ratio, time.Duration, 
 // call makes the scenario's call and fails unless it ends as it has to with what
 // is installed: a figure of something else is worse than none.
 func (s scenario) call(ctx context.Context, client *mcp.ClientSession, installed stack) error {
-	result, err := client.CallTool(ctx, &mcp.CallToolParams{Name: s.tool, Arguments: cmp.Or[any](s.args, map[string]any{})})
+	params := &mcp.CallToolParams{Name: s.tool}
+	if s.args != nil { // a nil map would be sent as null, which discovery mends
+		params.Arguments = s.args
+	}
+	result, err := client.CallTool(ctx, params)
 	if failed := err != nil || result.IsError; failed != (s.needs != "" && !slices.Contains(installed.parts, s.needs)) {
 		return errors.Join(err, fmt.Errorf("%s: failed is %t, and that is wrong", s.tool, failed))
 	}
