@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"strings"
+	"time"
 
 	"github.com/steadymcp/steady/observe"
 )
@@ -34,6 +35,14 @@ type Options struct {
 	Strict bool
 	// Suggestions bounds how many names an answer proposes. If zero, 3; at most 10.
 	Suggestions int
+	// ListEvery is how long a tool that the server has listed counts as listed,
+	// whoever asks. A call by its exact name, with arguments that fit, is then
+	// passed on without asking for tools/list again, which takes longer the more
+	// tools there are. If zero, the server is asked at each call, so that a tool
+	// that is hidden from the caller, removed or replaced is treated as such at
+	// once. Set it only where every caller sees the same tools, or where what
+	// hides a tool refuses its calls as well; a second is enough.
+	ListEvery time.Duration
 	// Observer receives an event for each call. If nil, slog.Default logs them.
 	Observer observe.Observer
 }

@@ -45,16 +45,18 @@ func (r *Resolver) Resolve(requested string, tools []*mcp.Tool) Resolution {
 // Middleware returns receiving middleware. It may be called many times.
 //
 // For tools/call it first asks the rest of the chain for tools/list, once for
-// each page, so that it resolves among what this caller may see. Then it calls
+// each page, so that it resolves among what this caller may see
+// ([Options].ListEvery says when not). Then it calls
 // next at most once with the request to run. For prompts/get and resources/read it does the same with the
 // steps that lose nothing. Everything else passes through.
 func (r *Resolver) Middleware() mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		listed := &seen{every: r.settings.ListEvery} // of this server: another one has other tools
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch q := req.(type) {
 			case *mcp.CallToolRequest:
 				if q != nil && q.Params != nil {
-					return r.callTool(ctx, next, method, q)
+					return r.callTool(ctx, next, listed, method, q)
 				}
 			case *mcp.GetPromptRequest:
 				if q != nil && q.Params != nil {
@@ -94,22 +96,29 @@ type disclosure struct {
 	Suggestions []string `json:"suggestions,omitempty"`
 }
 
-func (r *Resolver) callTool(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.CallToolRequest) (mcp.Result, error) {
+func (r *Resolver) callTool(ctx context.Context, next mcp.MethodHandler, listed *seen, method string, req *mcp.CallToolRequest) (mcp.Result, error) {
 	name := req.Params.Name
-	tools, tool, err := visibleTools(ctx, next, req, name)
-	if err != nil || tool == nil && len(tools) == 0 {
-		return next(ctx, method, req) // without a list there is nothing to go by
+	tool := listed.get(name)
+	fits := tool != nil && r.fits(tool, req.Params.Arguments)
+	if !fits {
+		tools, found, err := visibleTools(ctx, next, req, name)
+		if err != nil || found == nil && len(tools) == 0 {
+			return next(ctx, method, req) // without a list there is nothing to go by
+		}
+		if found == nil {
+			r.counters.calls.Add(1)
+			return r.mend(ctx, next, method, req, tools, nil)
+		}
+		listed.put(found)
+		tool, fits = found, r.fits(found, req.Params.Arguments)
 	}
 	r.counters.calls.Add(1)
-	if tool == nil {
-		return r.mend(ctx, next, method, req, tools, nil)
-	}
 	r.counters.exact.Add(1)
 	r.observer.Observe(ctx, Exact{Tool: name})
-	if r.fits(tool, req.Params.Arguments) {
+	if fits {
 		return next(withRepaired(ctx, req.Params.Arguments), method, req)
 	}
-	return r.mend(ctx, next, method, req, tools, tool)
+	return r.mend(ctx, next, method, req, nil, tool)
 }
 
 // mend resolves and repairs a call that needs it. It is apart from callTool so

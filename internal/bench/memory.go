@@ -10,7 +10,7 @@ import (
 // idle returns how many bytes one session that has made one call and waits takes,
 // both of its ends together.
 func idle(ctx context.Context, installed stack, sessions int) (float64, error) {
-	server, closeServer, err := serve(installed, 30)
+	server, closeServer, err := serve(installed, 30, 0)
 	if err != nil {
 		return 0, err
 	}

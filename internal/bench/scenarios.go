@@ -19,9 +19,10 @@ type scenario struct {
 	tools int
 	tool  string
 	args  map[string]any
-	needs steady.Part // the part without which the call fails
-	toEnd bool        // where the answer is a task, its result is fetched, too
-	large bool        // takes so long that a tenth of the rounds must do
+	needs steady.Part   // the part without which the call fails
+	toEnd bool          // where the answer is a task, its result is fetched, too
+	large bool          // takes so long that a tenth of the rounds must do
+	every time.Duration // discovery's ListEvery
 }
 
 // nobody is what a call needs that is to fail on every server.
@@ -31,7 +32,9 @@ var scenarios = []scenario{
 	{name: "exact call, 1 tool", tools: 1, tool: "search_papers", args: query},
 	{name: "exact call, 30 tools", tools: 30, tool: "search_papers", args: query},
 	{name: "exact call, 1,000 tools", tools: 1000, tool: "search_papers", args: query},
+	{name: "exact call, 1,000 tools, listed every second", tools: 1000, tool: "search_papers", args: query, every: time.Second},
 	{name: "exact call without arguments, 30 tools", tools: 30, tool: "count_papers"},
+	{name: "exact call without arguments, 30 tools, listed every second", tools: 30, tool: "count_papers", every: time.Second},
 	{name: "wrong name, 30 tools", tools: 30, tool: "searchPapers", args: query, needs: steady.Discovery},
 	{name: "wrong name, 1,000 tools", tools: 1000, tool: "searchPapers", args: query, needs: steady.Discovery},
 	{name: "name that nothing has, 30 tools", tools: 30, tool: "make_coffee", args: query, needs: nobody},
@@ -62,7 +65,7 @@ func (s scenario) run(ctx context.Context, rounds int) ([]ratio, time.Duration, 
 		if i > 0 {
 			installed = stacks[i-1]
 		}
-		server, closeServer, err := serve(installed, s.tools)
+		server, closeServer, err := serve(installed, s.tools, s.every)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady"
+	"github.com/steadymcp/steady/discovery"
 	"github.com/steadymcp/steady/observe"
 	"github.com/steadymcp/steady/registry"
 	"github.com/steadymcp/steady/tasks"
@@ -60,7 +61,7 @@ var policies = map[string]tasks.Policy{
 var schemas *mcp.SchemaCache
 
 // serve makes a server of so many tools with what is to be installed.
-func serve(installed stack, tools int) (*mcp.Server, func(), error) {
+func serve(installed stack, tools int, listEvery time.Duration) (*mcp.Server, func(), error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "v1.0.0"}, &mcp.ServerOptions{SchemaCache: schemas})
 	var to *registry.Registry
 	if installed.registry {
@@ -81,7 +82,7 @@ func serve(installed stack, tools int) (*mcp.Server, func(), error) {
 	if err := errors.Join(errs...); err != nil || len(installed.parts) == 0 {
 		return server, func() {}, err
 	}
-	opts := &steady.Options{Observer: observe.Discard}
+	opts := &steady.Options{Observer: observe.Discard, Discovery: &discovery.Options{ListEvery: listEvery}}
 	if slices.Contains(installed.parts, steady.Tasks) {
 		opts.Tasks = &tasks.Options{Policies: policies}
 	}
