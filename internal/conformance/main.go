@@ -6,8 +6,8 @@
 //     against examples/everything-conformance, once as the bare SDK serves it
 //     and once with steady installed, where no check may be worse;
 //   - the same against steady proxy in front of that server, over stdio, with and
-//     without protections, and over
-//     HTTP, where no check may be worse either.
+//     without protections, over HTTP, and as one of several, where no check may be
+//     worse either.
 //
 // The suite and the Node that it needs are pinned in internal/npm, and installed
 // by make. Run it from the root of the repository:
@@ -239,6 +239,10 @@ func (s *suite) proxied(ctx context.Context) error {
 		},
 		"proxy with protections": func() (string, func(), error) {
 			return start(ctx, steady, append(front, "-protect", "--", binary(s.dir, everything, "-bare"), "-stdio")...)
+		},
+		"proxy before several": func() (string, func(), error) { // of which one is not there
+			return start(ctx, steady, append(front, "-qualify", "collisions",
+				"-server", "it='"+binary(s.dir, everything, "-bare")+"' -stdio", "-server", "none=/no/such/program")...)
 		},
 		"proxy before HTTP": func() (string, func(), error) { return start(ctx, steady, append(front, "-http", bare)...) },
 	}, chosen)
