@@ -27,7 +27,7 @@ func Check(ctx context.Context, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.log.close()
+	defer f.log.Close()
 	ended := f.start(ctx)
 	defer func() {
 		_ = end.Close()

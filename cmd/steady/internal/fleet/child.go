@@ -25,8 +25,7 @@ const (
 // A child is one server, and the proxy that keeps it running.
 type child struct {
 	Server
-	f     *fleet
-	index int
+	f *fleet
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and replaced, when state changes
@@ -36,6 +35,7 @@ type child struct {
 	restart func() // ends this run
 	pending map[int64]sent
 	hello   *hello // what it has said about itself
+	spoke   bool   // it has been a part of the session
 	metIn   int    // the session that it was introduced to last
 	metBy   *outbox
 	cached  map[*kind]*cache
@@ -49,8 +49,8 @@ type sent struct {
 	cancelled bool
 }
 
-func newChild(f *fleet, index int, s Server) *child {
-	return &child{Server: s, f: f, index: index, changed: make(chan struct{}), pending: map[int64]sent{}, cached: map[*kind]*cache{}}
+func newChild(f *fleet, s Server) *child {
+	return &child{Server: s, f: f, changed: make(chan struct{}), pending: map[int64]sent{}, cached: map[*kind]*cache{}}
 }
 
 // run keeps the child running until the session ends.
@@ -69,7 +69,7 @@ func (c *child) run(ctx context.Context) error {
 		if err == nil {
 			err = errors.New("it ended")
 		}
-		c.f.log.say("server %s is left out: %v", c.Name, err)
+		c.f.log.Say("server %s is left out: %v", c.Name, err)
 		if time.Since(begun) > maxDelay {
 			delay = firstDelay
 		}
@@ -130,6 +130,7 @@ func (c *child) once(ctx context.Context) (asked bool, err error) {
 	default:
 	}
 	_ = box.Close()
+	log.end()
 	stop()
 	why := "it ended"
 	if err != nil {
@@ -212,7 +213,7 @@ func (c *child) tell(line []byte) {
 	box := c.box
 	c.mu.Unlock()
 	if box != nil && !box.push(line) {
-		c.f.log.say("server %s does not read: a message to it was dropped", c.Name)
+		c.f.log.Say("server %s does not read: a message to it was dropped", c.Name)
 	}
 }
 
@@ -262,7 +263,7 @@ func (c *child) line(line []byte) error {
 	m, why := parse(line)
 	switch {
 	case why != "":
-		c.f.log.say("server %s: a message was dropped: %s", c.Name, why)
+		c.f.log.Say("server %s: a message was dropped: %s", c.Name, why)
 	case m.isRequest():
 		return c.f.ask(c, &m)
 	case m.method != "":

@@ -44,7 +44,7 @@ func (f *fleet) once(format string, args ...any) {
 	}
 	f.mu.Unlock()
 	if !known {
-		f.log.say("%s", text)
+		f.log.Say("%s", text)
 	}
 }
 

@@ -77,16 +77,13 @@ type Options struct {
 // DefaultMaxQueue is the most that a server may have still to read.
 const DefaultMaxQueue = 16 << 20
 
-// grace is how long is waited for what ought to end by itself.
-const grace = time.Second
-
 // ErrNone is returned if none of the servers could be started.
 var ErrNone = errors.New("none of the servers could be started")
 
 // A fleet is one session of a client.
 type fleet struct {
 	opts     Options
-	log      *logger
+	log      proxy.Log
 	out      *sink
 	children []*child
 	next     atomic.Int64   // ids that we give
@@ -104,8 +101,8 @@ type fleet struct {
 	tokens   map[int64]token     // progress tokens of children
 	listens  map[int64]*listen   // by the id that a child knows
 	books    map[*kind]*book
-	merged   map[*kind]*listing // the last that the client has got
-	told     map[string]bool    // collisions that are on the log
+	merged   map[*kind][]*listing // the last that have further pages
+	told     map[string]bool      // collisions that are on the log
 	handles  handles
 	closed   bool // nothing may be begun any more
 
@@ -146,18 +143,19 @@ func newFleet(opts Options) (*fleet, error) {
 	if err := CheckServers(opts.Servers); err != nil {
 		return nil, err
 	}
+	opts.Log = &oneByOne{w: opts.Log}
 	f := &fleet{
-		opts: opts, log: newLog(opts.Log), over: make(chan struct{}), gone: make(chan struct{}),
+		opts: opts, log: proxy.NewLog(opts.Log), over: make(chan struct{}), gone: make(chan struct{}),
 		inflight: map[string]*request{}, asked: map[int64]ask{}, tokens: map[int64]token{}, listens: map[int64]*listen{},
-		books: map[*kind]*book{}, merged: map[*kind]*listing{}, told: map[string]bool{},
+		books: map[*kind]*book{}, merged: map[*kind][]*listing{}, told: map[string]bool{},
 		collisions: map[string]Collision{},
 	}
 	f.out = &sink{w: opts.Out, gone: func() { close(f.gone) }}
 	for _, k := range kinds {
 		f.books[k] = &book{}
 	}
-	for i, s := range opts.Servers {
-		f.children = append(f.children, newChild(f, i, s))
+	for _, s := range opts.Servers {
+		f.children = append(f.children, newChild(f, s))
 	}
 	return f, nil
 }
@@ -172,7 +170,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	defer f.log.close()
+	defer f.log.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
@@ -204,7 +202,10 @@ func (f *fleet) start(ctx context.Context) <-chan error {
 			err := c.run(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil && !c.spoke() {
+			c.mu.Lock()
+			spoke := c.spoke
+			c.mu.Unlock()
+			if err != nil && !spoke {
 				failures = append(failures, fmt.Errorf("%s: %w", c.Name, err))
 			}
 		})
@@ -279,12 +280,5 @@ func (f *fleet) fromClient() {
 		case len(line) > 0:
 			f.clientLine(line)
 		}
-	}
-}
-
-func waitFor(done <-chan struct{}, d time.Duration) {
-	select {
-	case <-done:
-	case <-time.After(d):
 	}
 }

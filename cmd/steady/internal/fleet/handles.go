@@ -122,7 +122,7 @@ func (f *fleet) all(r *request, to []*child) {
 		wait.Go(func() {
 			var err error
 			if answers[i], err = c.call(ctx, r.method, r.params); err != nil {
-				f.log.say("server %s: %v", c.Name, err)
+				f.log.Say("server %s: %v", c.Name, err)
 			}
 		})
 	}

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
@@ -26,14 +24,6 @@ type session struct {
 	level    []byte        // the parameters of logging/setLevel
 	meta     []byte        // of modern requests, for those of ours
 	settled  chan struct{} // closed when it is known who takes part
-}
-
-// A hello is what a child has said about itself.
-type hello struct {
-	result       []byte
-	revision     string   // of initialize
-	supported    []string // of server/discover
-	capabilities []byte
 }
 
 // maxMeta bounds what is kept of the client's _meta, in bytes.
@@ -54,7 +44,8 @@ func (f *fleet) open(r *request) {
 	case r.method == "server/discover" && !now.begun:
 		f.begin(session{modern: true, meta: cleanMeta(r.params)})
 	case modern && !now.begun: // a client that knows what it wants need not ask who we are
-		f.begin(session{modern: true, meta: cleanMeta(r.params), revision: stateless})
+		revision, _ := jsonl.Text(r.meta(metaRevision))
+		f.begin(session{modern: true, meta: cleanMeta(r.params), revision: revision})
 	default:
 		return
 	}
@@ -152,7 +143,7 @@ func (c *child) introduce(ctx context.Context, box *outbox) {
 	c.mu.Lock()
 	current := now.number == s.number && c.box == box
 	if current {
-		c.hello = h
+		c.hello, c.spoke = h, c.spoke || h != nil
 	}
 	c.mu.Unlock()
 	c.f.mu.Unlock()
@@ -162,8 +153,8 @@ func (c *child) introduce(ctx context.Context, box *outbox) {
 	case h == nil:
 		c.leaveOut(err.Error())
 		return
-	case !s.modern && now.revision != "" && h.revision != now.revision:
-		c.leaveOut(fmt.Sprintf("it speaks revision %s, and the session has %s", h.revision, now.revision))
+	case now.revision != "" && h.revision != now.revision && !slices.Contains(h.supported, now.revision):
+		c.leaveOut(fmt.Sprintf("the session has revision %s, and it speaks %s", now.revision, strings.Join(append(h.supported, h.revision), " ")))
 		return
 	}
 	if now.ready {
@@ -171,7 +162,7 @@ func (c *child) introduce(ctx context.Context, box *outbox) {
 	}
 	if now.level != nil && h.has("logging") {
 		if _, err := c.call(ctx, "logging/setLevel", now.level); err != nil {
-			c.f.log.say("server %s: %v", c.Name, err)
+			c.f.log.Say("server %s: %v", c.Name, err)
 		}
 	}
 	c.become(ready, "")
@@ -191,41 +182,7 @@ func (c *child) stillMeeting(box *outbox, session int) bool {
 // leaveOut leaves a child out of the session that it cannot be a part of.
 func (c *child) leaveOut(why string) {
 	c.become(unfit, why)
-	c.f.log.say("server %s is left out: %s", c.Name, why)
-}
-
-func newHello(result []byte) *hello {
-	h := &hello{result: result, capabilities: jsonl.Member(result, "capabilities")}
-	if v := jsonl.Member(result, "protocolVersion"); v != nil {
-		h.revision, _ = jsonl.Text(v)
-	}
-	_ = json.Unmarshal(jsonl.Member(result, "supportedVersions"), &h.supported)
-	return h
-}
-
-// has reports whether the child has a capability.
-func (h *hello) has(capability string) bool {
-	return h != nil && jsonl.Member(h.capabilities, capability) != nil
-}
-
-// knows reports whether one of the child's capabilities, of whatever sort, is
-// that of a method.
-func (h *hello) knows(method string) bool {
-	if h == nil {
-		return false
-	}
-	area, _, _ := strings.Cut(method, "/")
-	if h.has(area) {
-		return true
-	}
-	found := false
-	for _, sort := range []string{"extensions", "experimental"} {
-		jsonl.Members(jsonl.Member(h.capabilities, sort), func(key, _ []byte) {
-			name := string(key)
-			found = found || name == area || name == method || strings.HasSuffix(name, "/"+area)
-		})
-	}
-	return found
+	c.f.log.Say("server %s is left out: %s", c.Name, why)
 }
 
 func (c *child) greeting() *hello {
@@ -233,9 +190,6 @@ func (c *child) greeting() *hello {
 	defer c.mu.Unlock()
 	return c.hello
 }
-
-// spoke reports whether the child was ever part of a session.
-func (c *child) spoke() bool { return c.greeting() != nil }
 
 func withRevision(params []byte, revision string) []byte {
 	if old := jsonl.Member(params, "protocolVersion"); old != nil {
@@ -275,7 +229,7 @@ func (f *fleet) initialize(r *request) {
 		f.mu.Unlock()
 		for _, c := range there {
 			if h := c.greeting(); h != nil && h.revision != lowest {
-				f.log.say("server %s speaks revision %s and not all others do: it is started again with %s", c.Name, h.revision, lowest)
+				f.log.Say("server %s speaks revision %s and not all others do: it is started again with %s", c.Name, h.revision, lowest)
 				c.become(starting, "it is being started")
 				c.mu.Lock()
 				restart := c.restart
@@ -310,7 +264,7 @@ func (f *fleet) initialize(r *request) {
 // welcome tells the client about a session that has come about.
 func (f *fleet) welcome(r *request, revision string, answer []byte, there []*child, missing []string) {
 	for _, why := range missing {
-		f.log.say("without a server, for now: %s", why)
+		f.log.Say("without a server, for now: %s", why)
 	}
 	f.mu.Lock()
 	f.session.revision = revision
@@ -322,23 +276,6 @@ func (f *fleet) welcome(r *request, revision string, answer []byte, there []*chi
 			f.announce(c)
 		}
 	}
-}
-
-// revisions returns the lowest revision of the children, and whether all have
-// the same.
-func revisions(there []*child) (lowest string, same bool) {
-	same = true
-	for i, c := range there {
-		h := c.greeting()
-		if h == nil {
-			continue
-		}
-		same = same && (i == 0 || h.revision == lowest)
-		if i == 0 || h.revision < lowest {
-			lowest = h.revision
-		}
-	}
-	return lowest, same
 }
 
 // discover answers the client's server/discover. A session without a handshake
@@ -393,154 +330,6 @@ func (f *fleet) discover(r *request) {
 	out = appendCaching(out, said)
 	out = fmt.Appendf(out, `,"_meta":{%q:%s,%q:%s}}`, metaServerInfo, f.info(), metaServers, listServers(there))
 	f.welcome(r, wanted, out, there, missing)
-}
-
-// supported returns the revisions that all children have, if one of them needs
-// no handshake.
-func supported(there []*child) (common []string) {
-	for i, c := range there {
-		h := c.greeting()
-		if h == nil {
-			continue
-		}
-		if i == 0 {
-			common = slices.Clone(h.supported)
-		}
-		common = slices.DeleteFunc(common, func(v string) bool { return !slices.Contains(h.supported, v) })
-	}
-	if !slices.ContainsFunc(common, func(v string) bool { return v >= stateless }) {
-		return nil
-	}
-	return common
-}
-
-// appendCaching appends how long what several servers have said may be kept:
-// as long as the most cautious of them allows.
-func appendCaching(out []byte, said [][]byte) []byte {
-	ttl, scope := int64(-1), "public"
-	for _, s := range said {
-		n, ok := toNumber(orNull(jsonl.Member(s, "ttlMs")))
-		if !ok {
-			n = 0
-		}
-		if ttl < 0 || n < ttl {
-			ttl = n
-		}
-		if v := jsonl.Member(s, "cacheScope"); v != nil && string(v) != `"public"` {
-			scope = "private"
-		}
-	}
-	return fmt.Appendf(out, `,"ttlMs":%d,"cacheScope":%q`, max(ttl, 0), scope)
-}
-
-// aboutUs appends the capabilities and the instructions of all.
-func (f *fleet) aboutUs(out []byte, there []*child, incomplete bool) []byte {
-	all := map[string]json.RawMessage{}
-	for _, c := range there {
-		if h := c.greeting(); h != nil {
-			all = unite(all, h.capabilities, 0)
-		}
-	}
-	// Servers come and go, and with them what they have.
-	for _, k := range kinds {
-		if k.changed != "" && (all[k.capability] != nil || incomplete) {
-			all = unite(all, fmt.Appendf(nil, `{%q:{"listChanged":true}}`, k.capability), 0)
-		}
-	}
-	capabilities, _ := json.Marshal(all)
-	out = append(append(out, `,"capabilities":`...), capabilities...)
-	if text := instructions(there); text != "" {
-		out = append(append(out, `,"instructions":`...), quote(text)...)
-	}
-	return out
-}
-
-// maxUnited is how deep capabilities are united. Below, the first says.
-const maxUnited = 8
-
-// unite adds the members of an object to those of another. What both have is
-// united if both have objects; of true and something else, true stays.
-func unite(all map[string]json.RawMessage, more []byte, depth int) map[string]json.RawMessage {
-	var add map[string]json.RawMessage
-	if json.Unmarshal(more, &add) != nil {
-		return all
-	}
-	all = maps.Clone(all)
-	if all == nil {
-		all = map[string]json.RawMessage{}
-	}
-	for key, value := range add {
-		old, ok := all[key]
-		switch {
-		case !ok || string(value) == "true":
-			all[key] = value
-		case depth < maxUnited && isObject(old) && isObject(value):
-			var both map[string]json.RawMessage
-			_ = json.Unmarshal(old, &both)
-			all[key], _ = json.Marshal(unite(both, value, depth+1))
-		}
-	}
-	return all
-}
-
-func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }
-
-// maxInstructions bounds the instructions of all servers, in bytes.
-const maxInstructions = 16 << 10
-
-// instructions joins those of the children, each under its name.
-func instructions(there []*child) string {
-	var b strings.Builder
-	for _, c := range there {
-		h := c.greeting()
-		if h == nil {
-			continue
-		}
-		text, _ := jsonl.Text(orNull(jsonl.Member(h.result, "instructions")))
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		if limit := maxInstructions / len(there); len(text) > limit {
-			for limit > 0 && !utf8.RuneStart(text[limit]) {
-				limit--
-			}
-			text = text[:limit] + " [cut]"
-		}
-		if b.Len() > 0 {
-			b.WriteString("\n\n")
-		}
-		b.WriteString("## " + c.Name + "\n\n" + text)
-	}
-	return b.String()
-}
-
-func (f *fleet) info() []byte {
-	info, _ := json.Marshal(map[string]string{"name": "steady-proxy", "title": "Steady proxy", "version": f.opts.Version})
-	return info
-}
-
-// listServers says who is behind us.
-func listServers(there []*child) []byte {
-	out := []byte{'['}
-	for _, c := range there {
-		h := c.greeting()
-		if h == nil {
-			continue
-		}
-		info := jsonl.Member(h.result, "serverInfo")
-		if info == nil {
-			info = jsonl.Member(jsonl.Member(h.result, "_meta"), metaServerInfo)
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = fmt.Appendf(out, `{"name":%q`, c.Name)
-		if info != nil && len(info) <= 4<<10 {
-			out = append(append(out, `,"serverInfo":`...), info...)
-		}
-		out = append(out, '}')
-	}
-	return append(out, ']')
 }
 
 // cleanMeta returns the _meta of a request for requests of our own.

@@ -1,7 +1,5 @@
 package fleet
 
-import "github.com/steadymcp/steady/cmd/steady/internal/jsonl"
-
 // A kind is something that servers list.
 type kind struct {
 	list       string // the method
@@ -31,12 +29,4 @@ func kindOf(method string) *kind {
 		}
 	}
 	return nil
-}
-
-// offers reports whether a child may have items of the kind.
-func (h *hello) offers(k *kind) bool {
-	if k == taskList { // which only some that have tasks can list
-		return h != nil && jsonl.Member(jsonl.Member(h.capabilities, "tasks"), "list") != nil
-	}
-	return h.has(k.capability)
 }

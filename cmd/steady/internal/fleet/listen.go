@@ -288,7 +288,7 @@ func (f *fleet) listenLater(l *listen, c *child) {
 
 // announce tells the client that a child has come, with all that it has.
 func (f *fleet) announce(c *child) {
-	f.log.say("server %s is back", c.Name)
+	f.log.Say("server %s is back", c.Name)
 	h := c.greeting()
 	for _, k := range kinds {
 		if k.changed != "" && k != templates && h.has(k.capability) {

@@ -44,7 +44,6 @@ type cache struct {
 type listing struct {
 	number int64
 	items  [][]byte
-	keys   []string
 	said   [][]byte
 }
 
@@ -184,7 +183,7 @@ func (c *child) reload(ctx context.Context, k *kind, params []byte) bool {
 	have.missing, have.outdated = running, true
 	c.mu.Unlock()
 	if running && !watched {
-		c.f.log.say("server %s: its %s are left out, or are those of before if it runs: %v", c.Name, k.items, err)
+		c.f.log.Say("server %s: its %s are left out, or are those of before if it runs: %v", c.Name, k.items, err)
 		c.f.spawn(func() { c.watch(k, params) })
 	}
 	return false
@@ -209,7 +208,7 @@ func (c *child) watch(k *kind, params []byte) {
 		stop()
 		if ok {
 			c.f.publish(k)
-			c.f.log.say("server %s: its %s are back", c.Name, k.items)
+			c.f.log.Say("server %s: its %s are back", c.Name, k.items)
 			c.f.changed(k)
 			return
 		}
@@ -258,7 +257,7 @@ func (f *fleet) publish(k *kind) *listing {
 		if name != it.key {
 			raw = jsonl.Splice(raw, jsonl.Edit{Part: jsonl.Member(raw, k.key), With: quote(name)})
 		}
-		l.items, l.keys = append(l.items, raw), append(l.keys, name)
+		l.items = append(l.items, raw)
 	}
 	f.mu.Unlock()
 	for _, c := range clashes {
@@ -297,10 +296,26 @@ func (f *fleet) list(r *request, k *kind) {
 		return
 	}
 	l := f.refresh(r.ctx, k, fanned(r.params), true)
-	f.mu.Lock()
-	f.merged[k] = l
-	f.mu.Unlock()
+	if l.end(0) < len(l.items) {
+		f.mu.Lock()
+		kept := append(f.merged[k], l)
+		f.merged[k] = kept[max(0, len(kept)-maxMerged):]
+		f.mu.Unlock()
+	}
 	f.answerList(r, k, l, 0)
+}
+
+// maxMerged is how many listings of a kind have further pages.
+const maxMerged = 4
+
+// end returns where a page ends that begins at an index.
+func (l *listing) end(at int) int {
+	end, size := at, 0
+	for end < len(l.items) && (end == at || size+len(l.items[end]) <= pageBytes) {
+		size += len(l.items[end])
+		end++
+	}
+	return end
 }
 
 // fanned returns parameters for several servers: our cursor and the client's
@@ -317,18 +332,19 @@ func fanned(params []byte) []byte {
 	return out
 }
 
-// page answers with a further page of the list that the client has been given.
+// page answers with a further page of a list that the client has been given.
 func (f *fleet) page(r *request, k *kind, cursor []byte) {
-	f.mu.Lock()
-	l := f.merged[k]
-	f.mu.Unlock()
 	text, _ := jsonl.Text(cursor)
-	at, ok := l.offset(k, text)
-	if !ok {
-		f.refuse(r, codeParams, fmt.Sprintf("Invalid cursor: it is not of this list, or the list has been asked for again since. Call %s without a cursor.", k.list), nil)
-		return
+	f.mu.Lock()
+	kept := f.merged[k]
+	f.mu.Unlock()
+	for _, l := range kept {
+		if at, ok := l.offset(k, text); ok {
+			f.answerList(r, k, l, at)
+			return
+		}
 	}
-	f.answerList(r, k, l, at)
+	f.refuse(r, codeParams, fmt.Sprintf("Invalid cursor: it is not of this list, or of one that is too old. Call %s without a cursor.", k.list), nil)
 }
 
 // cursor says where a list goes on.
@@ -340,7 +356,7 @@ func (l *listing) cursor(k *kind, at int) string {
 
 // offset reads a cursor. One of ours has at most 60 bytes.
 func (l *listing) offset(k *kind, cursor string) (int, bool) {
-	if l == nil || len(cursor) > 60 {
+	if len(cursor) > 60 {
 		return 0, false
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
@@ -353,11 +369,7 @@ func (l *listing) offset(k *kind, cursor string) (int, bool) {
 
 // answerList answers with what follows in a list from an index on.
 func (f *fleet) answerList(r *request, k *kind, l *listing, at int) {
-	end, size := at, 0
-	for end < len(l.items) && (end == at || size+len(l.items[end]) <= pageBytes) {
-		size += len(l.items[end])
-		end++
-	}
+	end := l.end(at)
 	out := fmt.Appendf(nil, `{%q:[`, k.items)
 	out = append(out, bytes.Join(l.items[at:end], []byte(","))...)
 	out = append(out, ']')

@@ -118,46 +118,16 @@ func (s *sink) failure() error {
 	return s.err
 }
 
-// A logger writes lines without making anybody wait: what nobody reads is dropped.
-type logger struct {
-	lines chan string
-	done  chan struct{}
-	mu    sync.Mutex
-	off   bool
+// oneByOne lets one of several write at a time.
+type oneByOne struct {
+	mu sync.Mutex
+	w  io.Writer
 }
 
-func newLog(w io.Writer) *logger {
-	l := &logger{lines: make(chan string, 256), done: make(chan struct{})}
-	go func() {
-		defer close(l.done)
-		for line := range l.lines {
-			_, _ = io.WriteString(w, line)
-		}
-	}()
-	return l
-}
-
-func (l *logger) say(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.off {
-		return
-	}
-	select {
-	case l.lines <- "steady proxy: " + fmt.Sprintf(format, args...) + "\n":
-	default:
-	}
-}
-
-// close waits a moment for what is left.
-func (l *logger) close() {
-	l.mu.Lock()
-	if !l.off {
-		l.off = true
-		close(l.lines)
-	}
-	l.mu.Unlock()
-	waitFor(l.done, grace)
+func (o *oneByOne) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
 }
 
 // prefixed says of each line which server has printed it.
@@ -196,4 +166,14 @@ func (p *prefixed) Write(text []byte) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// end writes what had no end.
+func (p *prefixed) end() {
+	p.mu.Lock()
+	empty := len(p.rest) == 0
+	p.mu.Unlock()
+	if !empty {
+		_, _ = p.Write([]byte("\n"))
+	}
 }

@@ -43,7 +43,7 @@ func (f *fleet) clientLine(line []byte) {
 
 // tooLong refuses a message of which there are only the beginning and the end.
 func (f *fleet) tooLong(head, tail []byte) {
-	f.log.say("a message of the client of more than %d bytes was not passed on", f.opts.MaxLine)
+	f.log.Say("a message of the client of more than %d bytes was not passed on", f.opts.MaxLine)
 	if id, isRequest := jsonl.Identify(head, tail); isRequest && id != nil {
 		_ = f.out.write(refusal(id, codeInvalid, "The message is too long. It was not passed on.", nil))
 	}
@@ -197,7 +197,7 @@ func (f *fleet) noteFromClient(m *message) {
 		f.session.ready = true
 	}
 	for _, c := range f.children {
-		if c.spoke() {
+		if c.greeting() != nil {
 			to = append(to, c)
 		}
 	}

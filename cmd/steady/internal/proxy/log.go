@@ -79,6 +79,18 @@ func (l *logger) line(text string) {
 	}
 }
 
+// A Log is what the proxy logs with, for what stands beside it.
+type Log struct{ l *logger }
+
+// NewLog returns a Log that writes to w, a line at a time.
+func NewLog(w io.Writer) Log { return Log{newLog(w)} }
+
+// Say writes a line. Where nobody reads, it is dropped and counted.
+func (l Log) Say(format string, args ...any) { l.l.say(format, args...) }
+
+// Close waits a moment for what is left.
+func (l Log) Close() { l.l.close() }
+
 // close waits a moment for what is left.
 func (l *logger) close() {
 	l.mu.Lock()
