@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,6 +23,7 @@ type web struct {
 	mu       sync.Mutex
 	sessions int
 	known    string // the session that it knows, "" if none
+	any      bool   // it knows them all
 	requests []string
 	get      http.HandlerFunc // if not nil, answers GET
 	answer   map[string]http.HandlerFunc
@@ -81,7 +83,7 @@ func (s *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case m.Method == "initialize":
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, "{\n  \"jsonrpc\": \"2.0\",\r\n  \"id\": %s,\n  \"result\": {\"protocolVersion\": \"2025-11-25\"}\n}\n", m.ID)
-	case answer == nil && m.Params.Meta == nil && session != known:
+	case answer == nil && m.Params.Meta == nil && session != known && !s.any:
 		http.Error(w, "session not found", http.StatusNotFound)
 	case r.Method == http.MethodDelete:
 		s.forget()
@@ -161,3 +163,5 @@ func TestEndpointThatCannotBeReached(t *testing.T) {
 	s.send(callTo(1, "echo"))
 	require.Contains(t, s.receive(), `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"The server cannot be reached (connection refused). Nothing was done.`)
 }
+
+func listenAt(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }

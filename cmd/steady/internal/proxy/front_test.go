@@ -270,6 +270,12 @@ func TestNoSessionsOverHTTP(t *testing.T) {
 		c.header.Set(name, had)
 	}
 	require.Equal(t, http.StatusMethodNotAllowed, c.do(t.Context(), http.MethodGet, "").StatusCode)
+	// Nobody passes another's id for one of his own.
+	for _, with := range []string{`{"id":1,`, `{"ID":1,`, `{"\u0069d":1,`} {
+		status, lines := c.post(strings.Replace(line, "{", with, 1))
+		require.Equal(t, http.StatusBadRequest, status)
+		require.Contains(t, lines[0], "twice")
+	}
 }
 
 // A server that is killed in the middle of a call is a clear answer, and the

@@ -55,7 +55,7 @@ func nudge(c chan struct{}) {
 func (r *reply) put(id string, line []byte, last bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.size > 0 && r.size+len(line) > maxQueue && !r.gone {
+	for r.size > 0 && r.size+len(line) > maxQueue && !r.gone && !r.last {
 		if r.patience <= 0 {
 			r.gone = true
 			nudge(r.wake)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -326,6 +327,10 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 		return
 	}
 	m := &messages[0]
+	if repeats(line) || repeats(m.params) || repeats(member(m.params, "_meta")) {
+		answer(w, http.StatusBadRequest, refusal(m.id, codeInvalid, "a member of the message is there twice"))
+		return
+	}
 	if m.isResponse() {
 		w.WriteHeader(http.StatusAccepted) // to nothing: there are no requests to clients
 		return
@@ -363,6 +368,22 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 	}
 	leave(out.write(w, r, f.opts.WriteTimeout, false, true, closing))
 }
+
+// repeats reports whether an object has a member twice, for somebody who does not
+// tell capitals from small letters. The server might take the other of the two
+// for the message's id, which would be that of another client's.
+func repeats(object []byte) (twice bool) {
+	var seen []string
+	members(object, func(key, _ []byte) {
+		k := strings.ToLower(string(key))
+		twice = twice || len(seen) >= maxMembers || slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, k) })
+		seen = append(seen, k)
+	})
+	return twice
+}
+
+// maxMembers bounds the members of a message, its params and their _meta.
+const maxMembers = 64
 
 // mismatch returns what is wrong with the headers of a message, as section
 // "Standard Headers" of the transports of revision 2026-07-28 has it.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -39,7 +40,26 @@ type events struct {
 }
 
 func newEvents(r io.Reader, limit int) *events {
-	return &events{in: newFrames(r, limit+len("data: ")), limit: limit, retry: resumeDelay, first: true}
+	return &events{in: newFrames(&endless{r: r, limit: 4*int64(limit) + 1<<20}, limit+len("data: ")), limit: limit, retry: resumeDelay, first: true}
+}
+
+// An endless reader fails in a line that is so long that it may have no end.
+type endless struct {
+	r     io.Reader
+	limit int64
+	line  int64 // bytes of the line so far
+}
+
+var errEndless = errors.New("a line has no end")
+
+func (e *endless) Read(b []byte) (int, error) {
+	n, err := e.r.Read(b)
+	if i := bytes.LastIndexByte(b[:n], '\n'); i >= 0 {
+		e.line = int64(n - i - 1)
+	} else if e.line += int64(n); e.line > e.limit {
+		return 0, errEndless
+	}
+	return n, err
 }
 
 // next returns the next event that has data and is no other than a message.
