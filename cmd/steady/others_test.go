@@ -21,13 +21,7 @@ const npm = "../../internal/npm/node_modules"
 // others are servers that we did not write. What the doctor finds in each was
 // checked by hand, and is kept in testdata/known: a finding that comes or goes is
 // looked at before it is recorded there with STEADY_UPDATE_KNOWN=1.
-var others = []struct {
-	name  string
-	flags []string
-	// from npm, or a package of the SDK's module
-	script, pkg string
-	args        func(t *testing.T) []string
-}{
+var others = []other{
 	// The tool takes the ten seconds that it is there to take.
 	{name: "server-everything", script: "server-everything/dist/index.js", flags: []string{"-skip", "trigger-long-running-operation"}},
 	{name: "server-filesystem", script: "server-filesystem/dist/index.js", flags: []string{"-write", "-destructive"}, args: func(t *testing.T) []string {
@@ -41,6 +35,31 @@ var others = []struct {
 	{name: "sdk-memory", pkg: "memory", flags: []string{"-destructive"}},
 }
 
+type other struct {
+	name  string
+	flags []string
+	// from npm, or a package of the SDK's module
+	script, pkg string
+	args        func(t *testing.T) []string
+}
+
+// command starts the server.
+func (o *other) command(t *testing.T) []string {
+	var command []string
+	if o.script != "" {
+		script := filepath.Join(npm, "@modelcontextprotocol", o.script)
+		_, err := os.Stat(script)
+		require.NoError(t, err, "the servers from npm are not installed: run make npm in the root of the repository")
+		command = []string{"node", script}
+	} else {
+		command = []string{buildSDK(t, o.pkg)}
+	}
+	if o.args != nil {
+		command = append(command, o.args(t)...)
+	}
+	return command
+}
+
 // weather is what depends on how the processors are shared, not on the server.
 var weather = []string{"eof-replies", "sigterm-replies", "concurrency-unbounded", "concurrency-broken", "cancel-ignored", "slow-call"}
 
@@ -49,18 +68,7 @@ func TestServersOfOthers(t *testing.T) {
 	for _, o := range others {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
-			var command []string
-			if o.script != "" {
-				script := filepath.Join(npm, "@modelcontextprotocol", o.script)
-				_, err := os.Stat(script)
-				require.NoError(t, err, "the servers from npm are not installed: run make npm in the root of the repository")
-				command = []string{"node", script}
-			} else {
-				command = []string{buildSDK(t, o.pkg)}
-			}
-			if o.args != nil {
-				command = append(command, o.args(t)...)
-			}
+			command := o.command(t)
 			flags := append([]string{"-env", "MEMORY_FILE_PATH=" + filepath.Join(t.TempDir(), "memory.jsonl")}, o.flags...)
 			r := examine(t, append(append(flags, "--"), command...)...)
 			compareKnown(t, filepath.Join("testdata", "known", o.name+".json"), r)

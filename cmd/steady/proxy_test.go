@@ -22,15 +22,7 @@ func TestProxyIsTransparent(t *testing.T) {
 	for _, o := range others {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
-			var command []string
-			if o.script != "" {
-				command = []string{"node", filepath.Join(npm, "@modelcontextprotocol", o.script)}
-			} else {
-				command = []string{buildSDK(t, o.pkg)}
-			}
-			if o.args != nil {
-				command = append(command, o.args(t)...)
-			}
+			command := o.command(t)
 			memory := "MEMORY_FILE_PATH=" + filepath.Join(t.TempDir(), "memory.jsonl")
 			direct := converse(t, o.name, memory, command...)
 			require.Contains(t, direct["2"], "inputSchema")
