@@ -19,6 +19,9 @@ type Report struct {
 	Counts map[string]int
 }
 
+// us is who asks.
+const us = `{"name":"steady-proxy","version":"1"}`
+
 // Check starts the servers, lists what they have, and ends them again.
 func Check(ctx context.Context, opts Options) (*Report, error) {
 	none, end := io.Pipe()
@@ -34,14 +37,24 @@ func Check(ctx context.Context, opts Options) (*Report, error) {
 		f.finish()
 		<-ended
 	}()
-	f.begin(session{params: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"steady-proxy","version":"1"}}`)})
+	f.begin(session{params: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":` + us + `}`)})
 	there, missing := f.gather(ctx)
+	var params []byte // of each request
 	for _, c := range there {
 		c.tell(notification("notifications/initialized", nil))
 	}
+	if len(there) == 0 { // perhaps they do without a handshake
+		meta := []byte(`{"` + metaRevision + `":"` + stateless + `","` + metaCapabilities + `":{},"io.modelcontextprotocol/clientInfo":` + us + `}`)
+		f.begin(session{modern: true, meta: meta})
+		var still []string
+		if there, still = f.gather(ctx); len(there) > 0 {
+			missing = still
+		}
+		params = append(append([]byte(`{"_meta":`), meta...), '}')
+	}
 	report := &Report{Missing: missing, Counts: map[string]int{}}
 	for _, k := range kinds {
-		report.Counts[k.items] = len(f.refresh(ctx, k, nil, true).items)
+		report.Counts[k.items] = len(f.refresh(ctx, k, params, true).items)
 		for _, c := range there {
 			c.mu.Lock()
 			if c.cacheOf(k).missing {

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,23 @@ func TestNoDiscover(t *testing.T) {
 	require.Contains(t, w.ask("1", "tools/call", `{"name":"a_x",`+modernMeta+`}`), `"got"`)
 	require.Equal(t, []string{"a_x"}, keysOf(t, w.ask("2", "tools/list", "{"+modernMeta+"}"), tools))
 	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "server old is left out") }, within, tick)
+}
+
+func TestCheckWithoutHandshake(t *testing.T) {
+	t.Parallel()
+	only := modern(map[*kind][]string{tools: {"x"}}, func(say func(string, ...any), m *message) error {
+		if m.method == "initialize" {
+			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.id)
+		}
+		return nil
+	})
+	opts := scripted(map[string]script{"a": only, "b": only}, "a", "b", "none")
+	opts.Log = io.Discard
+	r, err := Check(t.Context(), opts)
+	require.NoError(t, err)
+	require.Equal(t, []Collision{{Kind: "tools", Name: "x", Servers: []string{"a", "b"}, Published: []string{"a_x", "b_x"}}}, r.Collisions)
+	require.Equal(t, 2, r.Counts["tools"])
+	require.Equal(t, []string{`none: there is no program "none"`}, r.Missing)
 }
 
 // Where one server needs a handshake, all get one.
