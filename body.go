@@ -49,7 +49,7 @@ func (e *Endpoint) withBody(w http.ResponseWriter, r *http.Request, q *request) 
 		return nil, false
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	if e.isDraining() {
+	if !q.enter(isStream(r)) {
 		if id, call := isCall(body); call {
 			w.Header().Set("Connection", "close")
 			e.putOff(w, r, id, time.Second, "shutting down", "the server is shutting down; call again in a moment")

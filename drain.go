@@ -92,19 +92,6 @@ func (e *Endpoint) endSessions() {
 	}
 }
 
-// enter counts a request, and returns what to call when it has been served.
-func (e *Endpoint) enter() (leave func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.requests++
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.requests--
-		e.settleLocked()
-	}
-}
-
 // callsLocked is how many calls are in flight, as far as one can tell: most
 // handlers have a request that waits, and some requests wait for a handler yet to
 // start.

@@ -98,7 +98,7 @@ type Endpoint struct {
 
 	mu       sync.Mutex
 	draining bool // no more calls are taken
-	requests int  // that are being served, without streams
+	requests int  // that are being served, without streams and without those whose body is still to come
 	handlers map[*handler]struct{}
 	bodies   int64 // bytes that count against MaxBodies
 	opening  int   // requests that may open a session
@@ -193,8 +193,6 @@ func (e *Endpoint) isDraining() bool {
 
 // serve serves a caller who may call.
 func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
-	leave := sync.OnceFunc(e.enter())
-	defer leave()
 	q := &request{endpoint: e}
 	defer q.release()
 	w = &patientWriter{ResponseWriter: w, timeout: e.opts.WriteTimeout}
@@ -203,8 +201,6 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if isStream(r) {
-		// Only its client ends a stream, and no answer depends on it.
-		leave()
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(e.streams, cancel)()

@@ -249,6 +249,28 @@ func TestEndpointHealth(t *testing.T) {
 	require.NoError(t, endpoint.Shutdown(t.Context()), "again")
 }
 
+// Nobody waits for a call that is still on its way when the endpoint shuts down; it
+// is refused when it has come.
+func TestEndpointDoesNotWaitForBodies(t *testing.T) {
+	t.Parallel()
+	endpoint, url := serve(t, same(noteServer(theNote)), nil, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(initialize))
+	require.NoError(t, err)
+	answer := bufio.NewReader(conn)
+	line, err := answer.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, "100 Continue", "the endpoint reads the body")
+	require.NoError(t, endpoint.Shutdown(context.Background()))
+	_, err = conn.Write([]byte(initialize))
+	require.NoError(t, err)
+	rest, err := io.ReadAll(answer)
+	require.NoError(t, err)
+	require.Contains(t, string(rest), "503 Service Unavailable")
+}
+
 // While an endpoint shuts down, a client can still answer what a call asks.
 func TestEndpointTakesAnswersWhileItShutsDown(t *testing.T) {
 	t.Parallel()

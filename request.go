@@ -19,8 +19,23 @@ type request struct {
 	server   *mcp.Server
 
 	// Guarded by the endpoint's mu:
+	entered bool  // is among the endpoint's requests
 	body    int64 // bytes that count against MaxBodies
 	opening bool  // has a place among MaxSessions that no session has taken yet
+}
+
+// enter reports whether the endpoint takes calls. From now on the endpoint waits
+// for the request when it shuts down, except for a stream: only its client ends
+// that, and no answer depends on it.
+func (q *request) enter(stream bool) bool {
+	e := q.endpoint
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !stream {
+		e.requests++
+		q.entered = true
+	}
+	return !e.draining
 }
 
 // holdBody reports whether there is room for n bytes of the body, and takes it.
@@ -84,6 +99,11 @@ func (q *request) release() {
 	e.bodies -= q.body
 	q.body = 0
 	q.closeOpeningLocked()
+	if q.entered {
+		q.entered = false
+		e.requests--
+		e.settleLocked()
+	}
 }
 
 func (q *request) closeOpeningLocked() {

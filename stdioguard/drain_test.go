@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/steadymcp/steady/internal/mcptest"
@@ -254,4 +256,27 @@ func TestClosedOutput(t *testing.T) {
 		require.NoError(t, <-served)
 		require.Zero(t, time.Since(begin), "the handler that still ran was cancelled")
 	})
+}
+
+// A server that serves many sessions has no more to go through for each.
+func TestServeOfOneServerManyTimes(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "v0.0.1"}, nil)
+	depths := map[int]bool{}
+	mcp.AddTool(server, &mcp.Tool{Name: "depth"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		depths[runtime.Callers(0, make([]uintptr, 1000))] = true
+		return nil, nil, nil
+	})
+	for range 5 {
+		serverIn, in := io.Pipe()
+		out, serverOut := io.Pipe()
+		transport := stdioguard.NewTransport(serverIn, serverOut, &stdioguard.Options{NoSignals: true, Observer: new(events)})
+		served := make(chan error, 1)
+		go func() { served <- transport.Serve(context.Background(), server) }()
+		d := newDriver(t, in, out)
+		d.start(mcptest.Handshake)
+		d.call("depth", script{})
+		require.NoError(t, in.Close())
+		require.NoError(t, <-served)
+	}
+	require.Len(t, depths, 1)
 }

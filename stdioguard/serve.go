@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/internal/perserver"
 )
 
 // Serve connects server to the transport and returns when the session is over.
@@ -26,8 +28,9 @@ import (
 // for its values.
 //
 // Handlers that are cancelled see why as [context.Cause] of their context; the
-// cause wraps [ErrShutdown]. Serve adds one middleware to server for that, on
-// the outside; requests of other sessions pass through it untouched.
+// cause wraps [ErrShutdown]. The first Serve of a server adds one middleware to it
+// for that, on the outside; requests of sessions that are served otherwise pass
+// through it untouched.
 //
 // A session that ends because the client has gone or because it was asked to
 // is no error, and Serve returns nil. Where handlers ignore their contexts, or
@@ -52,7 +55,9 @@ func (t *Transport) ServeThrough(ctx context.Context, server *mcp.Server, wrap f
 		signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 		defer signal.Stop(signals)
 	}
-	server.AddReceivingMiddleware(joinShutdown)
+	if joined.Claim(server, struct{}{}) {
+		server.AddReceivingMiddleware(joinShutdown)
+	}
 	// The SDK drops replies once the context of a session is cancelled.
 	base := context.WithoutCancel(ctx)
 	session, err := server.Connect(context.WithValue(base, transportKey{}, t), outer, nil)
@@ -120,6 +125,10 @@ func outcome(err error) error {
 }
 
 type transportKey struct{}
+
+// joined are the servers that have the middleware joinShutdown. One may serve many
+// sessions.
+var joined perserver.Map[struct{}]
 
 // joinShutdown is middleware that lets handlers see the cause of the shutdown.
 // The SDK could only cancel them without one.
