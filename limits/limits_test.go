@@ -3,6 +3,7 @@ package limits
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -392,10 +393,12 @@ func TestBucketsAreBounded(t *testing.T) {
 		}
 		require.Len(t, l.rates.byKey, 10)
 		require.Equal(t, 88, refused, "the callers beyond the bound share one bucket of two")
-		time.Sleep(2 * sweepEvery)
-		res, _ := send(t.Context(), l, callBy("new", "x"), ok)
-		require.False(t, res.IsError)
-		require.Len(t, l.rates.byKey, 1, "full buckets are forgotten")
+		for _, wait := range []time.Duration{2 * sweepWhenShort, 2 * sweepEvery} {
+			time.Sleep(wait)
+			res, _ := send(t.Context(), l, callBy(wait.String(), "x"), ok)
+			require.False(t, res.IsError)
+			require.Len(t, l.rates.byKey, 1, "full buckets are forgotten: at once while new callers need room, else in time")
+		}
 	})
 }
 
@@ -479,5 +482,64 @@ func BenchmarkMiddleware(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = h(b.Context(), wire.MethodCallTool, req)
+	}
+}
+
+// Whatever the options are, a call is run or refused with advice that makes sense,
+// and nothing hangs.
+func TestAbsurdOptions(t *testing.T) {
+	inf := math.Inf(1)
+	for name, tt := range map[string]struct {
+		opts Options
+		runs int // of three calls at once, each of a second
+	}{
+		"all off":               {Options{Deadline: None, Running: None, PerCaller: None, Queue: None, Wait: None, Callers: None}, 3},
+		"far below None":        {Options{Deadline: math.MinInt64, Running: math.MinInt, PerCaller: math.MinInt, Queue: math.MinInt, Wait: math.MinInt64, Callers: math.MinInt}, 3},
+		"far above":             {Options{Deadline: math.MaxInt64, Running: math.MaxInt, PerCaller: math.MaxInt, Queue: math.MaxInt, Wait: math.MaxInt64, Callers: math.MaxInt}, 3},
+		"a deadline of nothing": {Options{Deadline: 1}, 0},
+		"a wait of nothing":     {Options{Running: 1, Wait: 1}, 1},
+		"a line of one":         {Options{Running: 1, Queue: 1, Wait: None}, 2},
+		"off for a tool":        {Options{Deadline: 1, Tools: map[string]Limit{"x": {Deadline: None, Running: None, Rate: Rate{PerSecond: -1, Burst: -1}}}}, 3},
+		"a negative rate":       {Options{Rate: Rate{PerSecond: -1, Burst: 1}}, 3},
+		"a rate of NaN":         {Options{Rate: Rate{PerSecond: math.NaN(), Burst: 1}}, 3},
+		"an infinite rate":      {Options{Rate: Rate{PerSecond: inf, Burst: 1}}, 3},
+		"a huge rate":           {Options{Rate: Rate{PerSecond: math.MaxFloat64, Burst: 1}}, 3},
+		"a huge rate alone":     {Options{Rate: Rate{PerSecond: 1e30}}, 3},
+		"a tiny rate":           {Options{Rate: Rate{PerSecond: math.SmallestNonzeroFloat64}}, 1},
+		"a huge burst":          {Options{Rate: Rate{PerSecond: 1e-9, Burst: math.MaxInt}}, 3},
+		"a burst of one caller": {Options{Callers: 1, Rate: Rate{PerSecond: 1, Burst: 2}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.opts.Observer = observe.Discard
+				l := New(&tt.opts)
+				var ran atomic.Int32
+				var calls sync.WaitGroup
+				for range 3 {
+					calls.Go(func() {
+						res, err := send(t.Context(), l, callBy("ada", "x"), func(ctx context.Context) error {
+							select {
+							case <-time.After(time.Second):
+								return nil
+							case <-ctx.Done():
+								return ctx.Err()
+							}
+						})
+						require.NoError(t, err)
+						if !res.IsError {
+							ran.Add(1)
+							return
+						}
+						if advice := res.Meta[wire.MetaError].(map[string]any)["retryAfterMs"]; advice != nil {
+							require.Positive(t, advice)
+							require.LessOrEqual(t, advice, longestWait.Milliseconds())
+						}
+					})
+				}
+				calls.Wait()
+				require.EqualValues(t, tt.runs, ran.Load())
+				require.NoError(t, l.Close(t.Context()))
+			})
+		})
 	}
 }

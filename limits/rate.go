@@ -24,7 +24,7 @@ type buckets struct {
 
 	mu       sync.Mutex
 	byKey    map[bucketKey]*rate.Limiter
-	sweepAt  time.Time
+	swept    time.Time
 	overflow map[string]*rate.Limiter // by tool, for the callers beyond most
 }
 
@@ -35,8 +35,12 @@ func newBuckets(most int) *buckets {
 // longestWait bounds the advice on when to come back.
 const longestWait = 24 * time.Hour
 
-// sweepEvery is how often full buckets are looked for.
-const sweepEvery = time.Minute
+// sweepEvery is how often full buckets are looked for, and sweepWhenShort while
+// there is no room for those of new callers.
+const (
+	sweepEvery     = time.Minute
+	sweepWhenShort = time.Second
+)
 
 // A drain is one token to be taken from one bucket.
 type drain struct {
@@ -49,8 +53,12 @@ type drain struct {
 func (b *buckets) take(drains []drain, now time.Time) (wait time.Duration, last int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now.After(b.sweepAt) {
-		b.sweepAt = now.Add(sweepEvery)
+	every := sweepEvery
+	if b.short() {
+		every = sweepWhenShort
+	}
+	if now.Sub(b.swept) >= every {
+		b.swept = now
 		b.sweep(now)
 	}
 	var taken [2]*rate.Reservation // a call counts against two buckets at most
@@ -74,7 +82,7 @@ func (b *buckets) take(drains []drain, now time.Time) (wait time.Duration, last 
 
 func (b *buckets) add(key bucketKey, r Rate) *rate.Limiter {
 	fresh := rate.NewLimiter(rate.Limit(r.PerSecond), r.burst())
-	if b.most > 0 && len(b.byKey) >= b.most {
+	if b.short() {
 		shared := b.overflow[key.tool]
 		if shared == nil {
 			shared = fresh
@@ -85,6 +93,9 @@ func (b *buckets) add(key bucketKey, r Rate) *rate.Limiter {
 	b.byKey[key] = fresh
 	return fresh
 }
+
+// short reports whether new callers have to share a bucket.
+func (b *buckets) short() bool { return b.most > 0 && len(b.byKey) >= b.most }
 
 func (b *buckets) sweep(now time.Time) {
 	for key, limiter := range b.byKey {
