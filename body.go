@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/wire"
 )
 
 // codeUnavailable is in the range that JSON-RPC 2.0, section 5.1, leaves to
@@ -56,10 +58,11 @@ func (e *Endpoint) withBody(w http.ResponseWriter, r *http.Request, q *request) 
 			return nil, false
 		}
 	}
-	if r.Method == http.MethodPost && !isStateless(r) && r.Header.Get("Mcp-Session-Id") == "" && !q.openSession() {
-		e.putOff(w, r, callID(body), time.Minute, "too many sessions",
-			fmt.Sprintf("the server has %d sessions open and takes no more; try again later", e.opts.MaxSessions))
-		return nil, false
+	if r.Method == http.MethodPost && !isStateless(r) && r.Header.Get("Mcp-Session-Id") == "" {
+		if refusal := q.openSession(wire.User(auth.TokenInfoFromContext(r.Context()))); refusal != "" {
+			e.putOff(w, r, callID(body), time.Minute, "too many sessions", refusal)
+			return nil, false
+		}
 	}
 	r.Body = io.NopCloser(&forgetful{body})
 	return r, true

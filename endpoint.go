@@ -65,8 +65,9 @@ type HTTPOptions struct {
 	// has sent nothing for so long; a stream that is open does not count as
 	// something. If zero, DefaultSessionTimeout.
 	SessionTimeout time.Duration
-	// MaxSessions bounds the sessions that are open. A client that wants one more
-	// is answered with status 503. If zero, DefaultMaxSessions.
+	// MaxSessions bounds the sessions that are open. One caller, if a token says who
+	// it is, may have a quarter of them, and at least one. A client that wants one
+	// more is answered with status 503. If zero, DefaultMaxSessions.
 	MaxSessions int
 	// EventStore, if not nil, lets clients of those revisions resume a stream that
 	// broke.
@@ -100,8 +101,9 @@ type Endpoint struct {
 	draining bool // no more calls are taken
 	requests int  // that are being served, without streams and without those whose body is still to come
 	handlers map[*handler]struct{}
-	bodies   int64 // bytes that count against MaxBodies
-	opening  int   // requests that may open a session
+	bodies   int64          // bytes that count against MaxBodies
+	places   int            // of sessions that are open, or may be in a moment
+	users    map[string]int // places of each user, where there is one
 	live     map[*mcp.ServerSession]struct{}
 	idle     chan struct{} // closed when no request and no handler is left, while draining
 	cause    error         // why handlers are cancelled; nil before they are
@@ -121,6 +123,7 @@ func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint,
 		get:      get,
 		handlers: map[*handler]struct{}{},
 		live:     map[*mcp.ServerSession]struct{}{},
+		users:    map[string]int{},
 		idle:     make(chan struct{}),
 	}
 	e.streams, e.endStreams = context.WithCancel(context.Background())

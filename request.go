@@ -1,6 +1,7 @@
 package steady
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 
@@ -19,9 +20,9 @@ type request struct {
 	server   *mcp.Server
 
 	// Guarded by the endpoint's mu:
-	entered bool  // is among the endpoint's requests
-	body    int64 // bytes that count against MaxBodies
-	opening bool  // has a place among MaxSessions that no session has taken yet
+	entered bool   // is among the endpoint's requests
+	body    int64  // bytes that count against MaxBodies
+	place   *place // among MaxSessions, which no session has taken yet; or nil
 }
 
 // enter reports whether the endpoint takes calls. From now on the endpoint waits
@@ -55,21 +56,44 @@ func (q *request) holdBody(n int64) bool {
 	return true
 }
 
-// openSession reports whether there is room for one more session, and takes it
-// until the session keeps it or the request has been served.
-func (q *request) openSession() bool {
+// A place is one of MaxSessions.
+type place struct{ user string }
+
+// openSession takes a place for one more session, until the session keeps it or the
+// request has been served. If there is none it returns why.
+func (q *request) openSession(user string) (refusal string) {
 	e := q.endpoint
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.live)+e.opening >= e.opts.MaxSessions {
-		return false
+	if e.places >= e.opts.MaxSessions {
+		return fmt.Sprintf("the server has %d sessions open and takes no more; try again later", e.places)
 	}
-	e.opening++
-	q.opening = true
-	return true
+	if share := max(e.opts.MaxSessions/4, 1); user != "" && e.users[user] >= share {
+		return fmt.Sprintf("%d sessions of this caller are open, which is all it may have; close one, or try again later", share)
+	}
+	e.places++
+	if user != "" {
+		e.users[user]++
+	}
+	q.place = &place{user}
+	return ""
 }
 
-// keep remembers a session until it ends.
+// vacateLocked gives a place back.
+func (e *Endpoint) vacateLocked(p *place) {
+	if p == nil {
+		return
+	}
+	e.places--
+	if p.user == "" {
+		return
+	}
+	if e.users[p.user]--; e.users[p.user] == 0 {
+		delete(e.users, p.user)
+	}
+}
+
+// keep remembers a session, which has the place of its request, until it ends.
 func (q *request) keep(session mcp.Session) {
 	ss, ok := session.(*mcp.ServerSession)
 	if !ok || ss == nil {
@@ -82,12 +106,14 @@ func (q *request) keep(session mcp.Session) {
 		return
 	}
 	e.live[ss] = struct{}{}
-	q.closeOpeningLocked()
+	p := q.place
+	q.place = nil
 	go func() {
 		_ = ss.Wait()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.live, ss)
+		e.vacateLocked(p)
 	}()
 }
 
@@ -98,18 +124,12 @@ func (q *request) release() {
 	defer e.mu.Unlock()
 	e.bodies -= q.body
 	q.body = 0
-	q.closeOpeningLocked()
+	e.vacateLocked(q.place)
+	q.place = nil
 	if q.entered {
 		q.entered = false
 		e.requests--
 		e.settleLocked()
-	}
-}
-
-func (q *request) closeOpeningLocked() {
-	if q.opening {
-		q.endpoint.opening--
-		q.opening = false
 	}
 }
 

@@ -1,6 +1,7 @@
 package steady_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -68,6 +70,34 @@ func TestEndpointBoundsSessionsThatOpenAtOnce(t *testing.T) {
 	}
 	done.Wait()
 	require.EqualValues(t, most, opened.Load())
+}
+
+// One caller cannot have all the sessions.
+func TestEndpointBoundsSessionsOfOneCaller(t *testing.T) {
+	t.Parallel()
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	_, url := serve(t, same(noteServer(theNote)), &steady.HTTPOptions{MaxSessions: 8, Middleware: auth.RequireBearerToken(verify, nil)}, nil)
+	open := func(user string) *http.Response {
+		response, body := post(t, url, strings.NewReader(initialize), "Authorization", "Bearer "+user)
+		if response.StatusCode != http.StatusOK {
+			require.Contains(t, body, "2 sessions of this caller are open")
+		}
+		return response
+	}
+	session := open("eve").Header.Get("Mcp-Session-Id")
+	require.Equal(t, http.StatusOK, open("eve").StatusCode)
+	require.Equal(t, http.StatusServiceUnavailable, open("eve").StatusCode)
+	require.Equal(t, http.StatusOK, open("ada").StatusCode)
+	end, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+	require.NoError(t, err)
+	end.Header.Set("Authorization", "Bearer eve")
+	end.Header.Set("Mcp-Session-Id", session)
+	response, err := http.DefaultClient.Do(end)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Eventually(t, func() bool { return open("eve").StatusCode == http.StatusOK }, 10*time.Second, time.Millisecond)
 }
 
 // A chunk is a body that goes on when the test says so.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -16,12 +17,9 @@ import (
 // The result is "" for a caller without a name: standard input and output, or
 // HTTP without sessions and without tokens, where all callers are one.
 func Principal(req mcp.Request) string {
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-		if id := extra.TokenInfo.UserID; id != "" {
-			return "user:" + id
-		}
-		if sub, ok := extra.TokenInfo.Extra["sub"].(string); ok && sub != "" {
-			return "user:" + sub
+	if extra := req.GetExtra(); extra != nil {
+		if user := User(extra.TokenInfo); user != "" {
+			return user
 		}
 	}
 	// A request made by hand has a session that is a nil pointer.
@@ -29,6 +27,21 @@ func Principal(req mcp.Request) string {
 		if id := ss.ID(); id != "" {
 			return "session:" + id
 		}
+	}
+	return ""
+}
+
+// User names the caller who has a token as [Principal] does: "" without one, or
+// where it says nothing about whose it is.
+func User(token *auth.TokenInfo) string {
+	if token == nil {
+		return ""
+	}
+	if token.UserID != "" {
+		return "user:" + token.UserID
+	}
+	if sub, ok := token.Extra["sub"].(string); ok && sub != "" {
+		return "user:" + sub
 	}
 	return ""
 }
