@@ -64,7 +64,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 		if n == 0 {
 			return nil
 		}
-		return fmt.Errorf("limits: %d handlers still run past their deadline: %w", n, ctx.Err())
+		return fmt.Errorf("limits: %d handlers still run although their calls were answered: %w", n, ctx.Err())
 	}
 }
 
