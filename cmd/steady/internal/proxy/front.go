@@ -18,7 +18,8 @@ type Stage = func(ctx context.Context, in io.Reader, out io.Writer) error
 // FrontOptions configures a [Front].
 type FrontOptions struct {
 	// Stage is what clients are served by: one for each session, up to revision
-	// 2025-11-25, and one for all requests of later revisions, which have none.
+	// 2025-11-25, and for requests of later revisions, which have none, one for all
+	// that carry the same header Authorization, or none.
 	Stage Stage
 	// Alone says that each of the latter has a stage of its own, which costs
 	// little where no process is started.
@@ -39,7 +40,8 @@ type FrontOptions struct {
 	// SessionTimeout ends a session whose client has sent nothing for so long. If
 	// zero, DefaultSessionTimeout.
 	SessionTimeout time.Duration
-	// MaxSessions bounds the sessions that are open. If zero, DefaultMaxSessions.
+	// MaxSessions bounds the sessions that are open, and the stages of those that
+	// carry Authorization. If zero, DefaultMaxSessions.
 	MaxSessions int
 }
 
@@ -72,9 +74,9 @@ type Front struct {
 	mu       sync.Mutex
 	draining bool // no more requests are taken
 	sessions map[string]*httpSession
-	count    int           // of all sessions so far
-	live     int           // those whose stages have not ended
-	shared   *shared       // nil while there is none
+	count    int // of all sessions so far
+	live     int // those whose stages have not ended
+	shared   map[principal]*shared
 	closing  chan struct{} // closed when streams end that only a client would end
 	once     sync.Once     // for closing
 }
@@ -86,7 +88,7 @@ func NewFront(opts FrontOptions) (*Front, error) {
 	setDefault(&opts.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&opts.SessionTimeout, DefaultSessionTimeout)
 	setDefault(&opts.MaxSessions, DefaultMaxSessions)
-	f := &Front{opts: opts, log: newLog(opts.Log), sessions: map[string]*httpSession{}, closing: make(chan struct{})}
+	f := &Front{opts: opts, log: newLog(opts.Log), sessions: map[string]*httpSession{}, shared: map[principal]*shared{}, closing: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	var err error
 	f.outer, err = allowOrigins(opts.AllowOrigins, http.HandlerFunc(f.serve))
@@ -199,8 +201,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 	case len(messages) == 1 && messages[0].method == "initialize" && len(ids) == 1:
 		if s = f.newSession(); s == nil {
 			w.Header().Set("Retry-After", "60")
-			answer(w, http.StatusServiceUnavailable, refusal(id, codeUnavailable,
-				fmt.Sprintf("the server has %d sessions open and takes no more; try again later", f.opts.MaxSessions)))
+			answer(w, http.StatusServiceUnavailable, refusal(id, codeUnavailable, f.full().Error()))
 			return
 		}
 		w.Header().Set("Mcp-Session-Id", s.id)

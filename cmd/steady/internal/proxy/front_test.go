@@ -278,6 +278,32 @@ func TestNoSessionsOverHTTP(t *testing.T) {
 	}
 }
 
+// Who sends an Authorization has a server with nobody else: what is kept there for
+// him, nobody else can find.
+func TestPrincipalsWithoutSessions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", func(fo *FrontOptions, _ *Options) { fo.MaxSessions = 2 })
+	call := func(authorization ...string) (int, string) {
+		c, line := s.modern("1", "tools/call", "echo", "")
+		c.header["Authorization"] = authorization
+		status, lines := c.post(line)
+		return status, lines[0]
+	}
+	// The server echoes what it was sent, under the id that counts its requests.
+	for _, one := range []struct {
+		authorization []string
+		nth           int
+	}{{nil, 1}, {[]string{"Bearer a"}, 1}, {[]string{"Bearer b"}, 1}, {nil, 2}, {[]string{"Bearer a"}, 2}} {
+		status, line := call(one.authorization...)
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, line, fmt.Sprintf(`\"id\":%d,`, one.nth))
+	}
+	status, line := call("Bearer c")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, line, "2 sessions")
+	require.NotContains(t, s.lines(), "Bearer")
+}
+
 // A server that is killed in the middle of a call is a clear answer, and the
 // next call works.
 func TestServerKilledOverHTTP(t *testing.T) {

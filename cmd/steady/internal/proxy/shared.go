@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,24 @@ import (
 // reading.
 const sharedPatience = 5 * time.Second
 
-// A shared is the stage of all requests that have no session. Their ids and
-// progress tokens are made different for it.
+// A principal tells callers without a session apart: what is kept behind the stage
+// for one of them, such as a task or a result, is not another's to find.
+type principal [sha256.Size]byte
+
+// principalOf returns who makes a request, as far as can be told here: whoever has
+// its Authorization. Those who send none are the zero principal.
+func principalOf(r *http.Request) (p principal) {
+	if values := r.Header.Values("Authorization"); len(values) > 0 {
+		p = sha256.Sum256([]byte(strings.Join(values, "\n")))
+	}
+	return p
+}
+
+// A shared is the stage of all requests of one principal that have no session.
+// Their ids and progress tokens are made different for it.
 type shared struct {
 	front *Front
+	owner principal
 	in    *io.PipeWriter
 	inMu  sync.Mutex
 	idle  *time.Timer
@@ -41,34 +56,52 @@ type sharedCall struct {
 	lists  bool // tools
 }
 
-// theShared returns the shared stage, which it starts if there is none.
-func (f *Front) theShared() (*shared, error) {
+// sharedOf returns the stage of a principal, which it starts if there is none.
+func (f *Front) sharedOf(owner principal) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.draining {
 		return nil, errors.New("the server is shutting down; call again in a moment")
 	}
-	if f.shared == nil {
-		in, w := io.Pipe()
-		s := &shared{front: f, in: w, calls: map[string]*sharedCall{}, warned: map[string]bool{}}
-		s.idle = time.AfterFunc(f.opts.SessionTimeout, s.end)
-		f.run(in, s.line, func(err error) {
-			if err != nil {
-				f.log.say("%v", err)
-			}
-			s.end()
-			s.fail(whyEnded(err))
-		})
-		f.shared = s
+	if s := f.shared[owner]; s != nil {
+		return s, nil
 	}
-	return f.shared, nil
+	counts := owner != principal{}
+	if counts {
+		if f.live >= f.opts.MaxSessions {
+			return nil, f.full()
+		}
+		f.live++
+	}
+	in, w := io.Pipe()
+	s := &shared{front: f, owner: owner, in: w, calls: map[string]*sharedCall{}, warned: map[string]bool{}}
+	s.idle = time.AfterFunc(f.opts.SessionTimeout, s.end)
+	f.run(in, s.line, func(err error) {
+		if err != nil {
+			f.log.say("%v", err)
+		}
+		s.end()
+		s.fail(whyEnded(err))
+		if counts {
+			f.mu.Lock()
+			f.live--
+			f.mu.Unlock()
+		}
+	})
+	f.shared[owner] = s
+	return s, nil
+}
+
+// full says that there are as many sessions as there may be.
+func (f *Front) full() error {
+	return fmt.Errorf("the server has %d sessions open and takes no more; try again later", f.opts.MaxSessions)
 }
 
 // end takes no more requests, and ends the stage's input.
 func (s *shared) end() {
 	s.front.mu.Lock()
-	if s.front.shared == s {
-		s.front.shared = nil
+	if s.front.shared[s.owner] == s {
+		delete(s.front.shared, s.owner)
 	}
 	s.front.mu.Unlock()
 	s.mu.Lock()
@@ -255,12 +288,12 @@ func apply(line []byte, edits ...edit) []byte {
 	return append(out, line[from:]...)
 }
 
-// callShared sends a message to the shared stage. leave is to be called when its
-// client has the answer, or has gone.
-func (f *Front) callShared(out *reply, m *message, line []byte) (leave func(complete bool), err error) {
+// callShared sends a message to the stage of its principal. leave is to be called
+// when its client has the answer, or has gone.
+func (f *Front) callShared(owner principal, out *reply, m *message, line []byte) (leave func(complete bool), err error) {
 	c := &sharedCall{out: out, id: slices.Clone(m.id), listen: m.method == methodListen, lists: m.method == "tools/list"}
 	for {
-		s, err := f.theShared()
+		s, err := f.sharedOf(owner)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +316,7 @@ func (f *Front) callShared(out *reply, m *message, line []byte) (leave func(comp
 }
 
 // callAlone sends a message to a stage of its own.
-func (f *Front) callAlone(out *reply, m *message, line []byte) (leave func(complete bool), err error) {
+func (f *Front) callAlone(_ principal, out *reply, m *message, line []byte) (leave func(complete bool), err error) {
 	id, lists := slices.Clone(m.id), m.method == "tools/list"
 	f.mu.Lock()
 	if f.draining {
@@ -352,7 +385,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 		call, patience = f.callAlone, f.opts.WriteTimeout
 	}
 	out := newReply(patience, !f.opts.Alone)
-	leave, err := call(out, m, line)
+	leave, err := call(principalOf(r), out, m, line)
 	if err != nil {
 		answer(w, http.StatusServiceUnavailable, refusal(m.id, codeUnavailable, err.Error()))
 		return
