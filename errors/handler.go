@@ -18,15 +18,15 @@ func Handler(h mcp.ToolHandler) mcp.ToolHandler {
 		returned := false
 		defer func() {
 			if !returned {
-				res, err = p.caught(ctx, at, recover()).tool(at, wire.NewToolResult(req))
+				res, err = p.caught(ctx, *at, recover()).tool(*at, wire.NewToolResult(req))
 			}
 		}()
 		res, err = h(ctx, req)
 		switch {
 		case err != nil:
-			res, err = p.answer(ctx, at, err).tool(at, wire.NewToolResult(req))
+			res, err = p.answer(ctx, *at, err).tool(*at, wire.NewToolResult(req))
 		case !at.inner:
-			res, err = p.tool(ctx, at, res)
+			res, err = p.tool(ctx, *at, res)
 		}
 		returned = true
 		return res, err
@@ -50,7 +50,7 @@ func HandlerFor[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[I
 		returned := false
 		defer func() {
 			if !returned {
-				a = p.caught(ctx, at, recover())
+				a = p.caught(ctx, *at, recover())
 			}
 			if a == nil {
 				return
@@ -62,15 +62,15 @@ func HandlerFor[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[I
 			case a.protocol != nil:
 				err = a.protocol
 			case untyped:
-				res, err = a.tool(at, wire.NewToolResult(req))
+				res, err = a.tool(*at, wire.NewToolResult(req))
 			}
 		}()
 		res, out, err = h(ctx, req, in)
 		if err == nil && !at.inner {
-			res, err = p.typed(ctx, at, res, any(out))
+			res, err = p.typed(ctx, *at, res, any(out))
 		}
 		if err != nil {
-			a = p.answer(ctx, at, err)
+			a = p.answer(ctx, *at, err)
 		}
 		returned = true
 		return res, out, err

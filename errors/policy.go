@@ -94,16 +94,17 @@ func (c *inCall) Value(key any) any {
 }
 
 // enter returns the context for a call of method, and the policy and call that
-// its outcome goes by. own is the policy if there is none further out.
-func enter(ctx context.Context, own *policy, method string, req mcp.Request) (context.Context, *policy, call) {
-	at := call{method: method, req: req}
+// its outcome goes by. own is the policy if there is none further out. The call
+// is not to be changed.
+func enter(ctx context.Context, own *policy, method string, req mcp.Request) (context.Context, *policy, *call) {
 	outer, inner := ctx.Value(inCallKey{}).(*inCall)
 	if !inner {
-		return &inCall{ctx, own, at}, own, at
+		c := &inCall{ctx, own, call{method: method, req: req}}
+		return c, own, &c.at
 	}
-	at.inner = true
+	at := &call{method: method, req: req, inner: true}
 	if outer.at.method != method || outer.at.req != req { // one call that makes another
-		ctx = &inCall{ctx, outer.policy, at}
+		ctx = &inCall{ctx, outer.policy, *at}
 	}
 	return ctx, outer.policy, at
 }

@@ -27,7 +27,7 @@ func Shape(opts *Options) mcp.Middleware {
 			returned := false
 			defer func() {
 				if !returned {
-					res, err = p.caught(ctx, at, recover()).reply(at)
+					res, err = p.panicked(ctx, at, recover())
 				}
 			}()
 			res, err = next(ctx, method, req)
@@ -38,43 +38,48 @@ func Shape(opts *Options) mcp.Middleware {
 	}
 }
 
+// panicked returns what a client gets for a panic with value.
+func (p *policy) panicked(ctx context.Context, at *call, value any) (mcp.Result, error) {
+	return p.caught(ctx, *at, value).reply(*at)
+}
+
 // shape returns what a client gets for what next returned.
-func (p *policy) shape(ctx context.Context, at call, res mcp.Result, err error) (mcp.Result, error) {
+func (p *policy) shape(ctx context.Context, at *call, res mcp.Result, err error) (mcp.Result, error) {
 	if err != nil {
 		if at.tool() != nil && isOutputError(err) {
 			err = &malformed{"output", err}
 		}
-		return p.answer(ctx, at, err).reply(at)
+		return p.answer(ctx, *at, err).reply(*at)
 	}
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		return lift(p.tool(ctx, at, r))
+		return lift(p.tool(ctx, *at, r))
 	case *mcp.GetPromptResult:
 		if r != nil {
-			return p.passed(ctx, at)(tidyPrompt(r))
+			return p.passed(ctx, *at)(tidyPrompt(r))
 		}
 	case *mcp.ReadResourceResult:
 		if r != nil {
-			return p.passed(ctx, at)(tidyResource(r))
+			return p.passed(ctx, *at)(tidyResource(r))
 		}
 	case *mcp.CompleteResult:
 		if r == nil {
 			p.observe(ctx, NilResult{Method: at.method})
 			r = &mcp.CompleteResult{}
 		}
-		return p.passed(ctx, at)(tidyCompletion(r))
+		return p.passed(ctx, *at)(tidyCompletion(r))
 	default:
 		if !isNil(res) {
-			return p.passed(ctx, at)(tidyOther(res))
+			return p.passed(ctx, *at)(tidyOther(res))
 		}
 		if at.tool() != nil {
-			return lift(p.tool(ctx, at, nil))
+			return lift(p.tool(ctx, *at, nil))
 		}
 	}
 	if strings.HasPrefix(at.method, "notifications/") {
 		return nil, nil
 	}
-	return p.hidden(ctx, at, &malformed{"result", New("the handler returned neither a result nor an error")}).reply(at)
+	return p.hidden(ctx, *at, &malformed{"result", New("the handler returned neither a result nor an error")}).reply(*at)
 }
 
 // passed returns a function that passes on a result, or the answer to one that
