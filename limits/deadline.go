@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/stack"
 )
 
 // A passed is the cause with which a call's context ends when its deadline was
@@ -79,7 +80,7 @@ func await[R any](l *Limiter, ctx context.Context, tool string, deadline *passed
 	start := time.Now()
 	done := errors.Go(ctx, func(ctx context.Context) (err error) {
 		defer leave()
-		roomy()
+		stack.Roomy()
 		result, err = run(ctx)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/errors"
+	"github.com/steadymcp/steady/internal/stack"
 	"github.com/steadymcp/steady/internal/wire"
 )
 
@@ -141,6 +142,7 @@ const outcomeUnknown = "The server stopped while this was running. Whether the w
 
 // body runs the handler and records what came of it.
 func (r *run) body() {
+	stack.Roomy()
 	r.conclude(func() outcome {
 		if err := r.begin(); err != nil {
 			return outcome{err: err}
