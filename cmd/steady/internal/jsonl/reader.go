@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 )
 
 // Sizes of what a line makes us hold.
@@ -23,18 +24,28 @@ const (
 type Reader struct {
 	r     *bufio.Reader
 	limit int
+	err   error  // what it ended with
 	long  []byte // a line that is longer than the reader's buffer
 }
 
+// buffers are those of Readers that have come to their end: some live no longer
+// than one answer.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readSize) }}
+
 // NewReader returns a Reader for lines of at most limit bytes.
 func NewReader(r io.Reader, limit int) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, readSize), limit: limit}
+	b := buffers.Get().(*bufio.Reader)
+	b.Reset(r)
+	return &Reader{r: b, limit: limit}
 }
 
 // Next returns a line without its end, which is valid until the next call. cut
 // says that it was too long: then it is the beginning of the line, and tail its
-// end. The last line may have had no end. The error is the reader's.
+// end. The last line may have had no end. The error is the reader's, and stays.
 func (f *Reader) Next() (line, tail []byte, cut bool, err error) {
+	if f.err != nil {
+		return nil, nil, false, f.err
+	}
 	if cap(f.long) > keepSize {
 		f.long = nil
 	}
@@ -64,6 +75,9 @@ func (f *Reader) Next() (line, tail []byte, cut bool, err error) {
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if err != nil && len(line) == 0 {
+			f.r.Reset(nil)
+			buffers.Put(f.r)
+			f.r, f.err = nil, err
 			return nil, nil, false, err
 		}
 		return line, bytes.TrimRight(tail, "\r\n"), cut, nil

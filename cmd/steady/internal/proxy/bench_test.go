@@ -20,20 +20,54 @@ import (
 // back, in turns directly and through the proxy, and reports the ratio of the
 // medians.
 func BenchmarkRoundTrip(b *testing.B) {
-	dir := b.TempDir()
-	steady := filepath.Join(dir, "steady")
+	steady := filepath.Join(b.TempDir(), "steady")
 	out, err := exec.Command("go", "build", "-o", steady, "github.com/steadymcp/steady/cmd/steady").CombinedOutput()
 	require.NoError(b, err, "%s", out)
-	connect := func(args ...string) *mcp.ClientSession {
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env = append(os.Environ(), "STEADY_PROXY_SERVER=sdk")
+	b.Run("stdio", func(b *testing.B) {
+		start := func(args ...string) mcp.Transport {
+			cmd := exec.Command(args[0], args[1:]...)
+			cmd.Env = append(os.Environ(), "STEADY_PROXY_SERVER=sdk")
+			return &mcp.CommandTransport{Command: cmd}
+		}
+		compare(b, "", start(os.Args[0]), start(steady, "proxy", "--", os.Args[0]))
+	})
+	for _, revision := range []string{"2025-11-25", stateless} {
+		b.Run("http/"+revision, func(b *testing.B) {
+			direct := listening(b, os.Args[0])
+			through := listening(b, steady, "proxy", "-listen", "localhost:0", "-http", direct)
+			compare(b, revision, &mcp.StreamableClientTransport{Endpoint: direct}, &mcp.StreamableClientTransport{Endpoint: through})
+		})
+	}
+}
+
+// listening starts a program that serves HTTP, and returns where.
+func listening(b *testing.B, args ...string) string {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "STEADY_PROXY_SERVER=sdk-http")
+	stderr, err := cmd.StderrPipe()
+	require.NoError(b, err)
+	require.NoError(b, cmd.Start())
+	b.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	require.NoError(b, err)
+	_, url, ok := strings.Cut(strings.TrimSpace(line), "listening at ")
+	require.True(b, ok, line)
+	return url
+}
+
+// compare reports how long a call takes over each transport.
+func compare(b *testing.B, revision string, transports ...mcp.Transport) {
+	var sessions []*mcp.ClientSession
+	for _, t := range transports {
 		client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-		session, err := client.Connect(b.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+		session, err := client.Connect(b.Context(), t, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 		require.NoError(b, err)
 		b.Cleanup(func() { _ = session.Close() })
-		return session
+		sessions = append(sessions, session)
 	}
-	sessions := []*mcp.ClientSession{connect(os.Args[0]), connect(steady, "proxy", "--", os.Args[0])}
 	params := &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": strings.Repeat("x", 1000)}}
 	const batch = 20
 	times := make([][]time.Duration, 2)

@@ -58,7 +58,7 @@ type endpoint struct {
 	p       *proxy
 	c       *child
 	client  *Client
-	secrets launch.Secrets
+	secrets func() launch.Secrets
 	streams sync.WaitGroup // those that belong to no request
 
 	ctx     context.Context // of all exchanges
@@ -83,7 +83,7 @@ var errTerminated = errors.New("the proxy is being stopped")
 // dial makes c a session at the endpoint. Nothing is sent.
 func (p *proxy) dial(c *child) {
 	target := launch.Target{URL: p.opts.URL, Header: p.opts.Headers}
-	e := &endpoint{p: p, c: c, client: p.opts.Client, secrets: target.Secrets(), running: map[*exchange]string{}, why: "closed"}
+	e := &endpoint{p: p, c: c, client: p.opts.Client, secrets: sync.OnceValue(target.Secrets), running: map[*exchange]string{}, why: "closed"}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.goodbye, e.hangUp = context.WithCancel(context.Background())
 	c.server = e
@@ -287,7 +287,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // mask takes what is secret out of a text.
-func (e *endpoint) mask(text string) string { return e.secrets.Mask(text) }
+func (e *endpoint) mask(text string) string { return e.secrets().Mask(text) }
 
 // isSessionID reports whether id is what the specification lets one be: visible
 // ASCII. It is sent back with every message, so it may not be long.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,6 +32,10 @@ type FrontOptions struct {
 
 	// MaxBody bounds the body of a request, in bytes. If zero, DefaultMaxBody.
 	MaxBody int64
+	// MaxBodies bounds what the bodies of all requests that are being read and
+	// served take together, in bytes, without the first 16 KiB of each. If zero, 16
+	// times MaxBody.
+	MaxBodies int64
 	// BodyTimeout is how long a client may take to send a body. If zero,
 	// DefaultBodyTimeout.
 	BodyTimeout time.Duration
@@ -70,6 +75,7 @@ type Front struct {
 	stop   context.CancelFunc
 	stage  sync.WaitGroup // counts the stages
 	params paramHeaders
+	bodies atomic.Int64 // bytes that count against MaxBodies
 
 	mu       sync.Mutex
 	draining bool // no more requests are taken
@@ -84,6 +90,7 @@ type Front struct {
 // NewFront returns a Front. It fails if an origin is none.
 func NewFront(opts FrontOptions) (*Front, error) {
 	setDefault(&opts.MaxBody, DefaultMaxBody)
+	setDefault(&opts.MaxBodies, 16*opts.MaxBody)
 	setDefault(&opts.BodyTimeout, DefaultBodyTimeout)
 	setDefault(&opts.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&opts.SessionTimeout, DefaultSessionTimeout)
@@ -156,15 +163,16 @@ const stateless = "2026-07-28"
 
 // post serves a message.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
-	body, ok := f.body(w, r)
+	body, release, ok := f.body(w, r)
 	if !ok {
 		return
 	}
+	defer release()
 	line := oneLine(body)
 	messages, ok := parse(line)
 	if !ok {
 		id, _ := identify(line, line)
-		answer(w, http.StatusBadRequest, refusal(id, codeParse, "Parse error: the body is no JSON-RPC message. It was not sent to the server."))
+		refuse(w, http.StatusBadRequest, id, codeParse, "Parse error: the body is no JSON-RPC message. It was not sent to the server.")
 		return
 	}
 	var ids [][]byte
@@ -181,7 +189,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 	if len(ids) > 0 && f.isDraining() {
 		w.Header().Set("Connection", "close")
 		w.Header().Set("Retry-After", "1")
-		answer(w, http.StatusServiceUnavailable, refusal(id, codeUnavailable, "the server is shutting down; call again in a moment"))
+		refuse(w, http.StatusServiceUnavailable, id, codeUnavailable, "the server is shutting down; call again in a moment")
 		return
 	}
 	if modern {
@@ -189,7 +197,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 		return
 	}
 	if version := r.Header.Get("Mcp-Protocol-Version"); version != "" && !isOldRevision(version) {
-		answer(w, http.StatusBadRequest, refusal(id, codeInvalid, fmt.Sprintf("the protocol version %.40q in the header Mcp-Protocol-Version is not known", version)))
+		refuse(w, http.StatusBadRequest, id, codeInvalid, fmt.Sprintf("the protocol version %.40q in the header Mcp-Protocol-Version is not known", version))
 		return
 	}
 	var s *httpSession
@@ -201,12 +209,12 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 	case len(messages) == 1 && messages[0].method == "initialize" && len(ids) == 1:
 		if s = f.newSession(); s == nil {
 			w.Header().Set("Retry-After", "60")
-			answer(w, http.StatusServiceUnavailable, refusal(id, codeUnavailable, f.full().Error()))
+			refuse(w, http.StatusServiceUnavailable, id, codeUnavailable, f.full().Error())
 			return
 		}
 		w.Header().Set("Mcp-Session-Id", s.id)
 	default:
-		answer(w, http.StatusBadRequest, refusal(id, codeInvalid, "the request has no header Mcp-Session-Id, and is no initialize, which begins a session"))
+		refuse(w, http.StatusBadRequest, id, codeInvalid, "the request has no header Mcp-Session-Id, and is no initialize, which begins a session")
 		return
 	}
 	s.post(w, r, line, messages, ids)

@@ -341,7 +341,7 @@ func TestServerThatCannotBeStartedOverHTTP(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "", func(f *FrontOptions, _ *Options) { f.MaxBody, f.MaxSessions = 10<<10, 1 })
+	s := newSite(t, "", func(f *FrontOptions, _ *Options) { f.MaxBody, f.MaxBodies, f.MaxSessions = 20<<10, 4<<10, 1 })
 	c := s.begin()
 	for _, test := range []struct {
 		name   string
@@ -354,9 +354,10 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"accept", http.Header{"Accept": {"application/json"}}, callTo(1, "echo"), 400, "Accept"},
 		{"host", http.Header{"Host": {"evil.example"}}, callTo(1, "echo"), 403, "Host"},
 		{"origin", http.Header{"Origin": {"https://evil.example"}}, callTo(1, "echo"), 403, ""},
-		{"size", nil, `{"jsonrpc":"2.0","id":1,"method":"x","params":"` + strings.Repeat("x", 20<<10) + `"}`, 413, `"id":1,"error":{"code":-32600`},
+		{"size", nil, `{"jsonrpc":"2.0","id":1,"method":"x","params":"` + strings.Repeat("x", 30<<10) + `"}`, 413, `"id":1,"error":{"code":-32600`},
 		{"json", nil, `{"jsonrpc":"2.0","id":1,"method":"x",}`, 400, `"id":1,"error":{"code":-32700`},
-		{"empty", nil, ``, 400, `-32700`},
+		{"empty", nil, ``, 400, `{"jsonrpc":"2.0","error":{"code":-32700`},
+		{"together", nil, `{"jsonrpc":"2.0","id":1,"method":"x","params":"` + strings.Repeat("x", 19<<10) + `"}`, 503, `"id":1,"error":{"code":-32000`},
 		{"version", http.Header{"Mcp-Protocol-Version": {"1999-01-01"}}, callTo(1, "echo"), 400, "1999"},
 		{"session", http.Header{"Mcp-Session-Id": nil}, initialize, 503, "1 sessions open"},
 		{"method", nil, "", 405, ""},
@@ -365,6 +366,10 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			one := &caller{site: s, session: c.session, header: test.header}
 			if test.name == "session" {
 				one.session = ""
+			}
+			if test.name == "together" { // there are others
+				s.front.bodies.Add(3 << 10)
+				defer s.front.bodies.Add(-3 << 10)
 			}
 			method := http.MethodPost
 			if test.status == http.StatusMethodNotAllowed {
@@ -377,6 +382,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			require.Contains(t, string(body), test.says)
 		})
 	}
+	require.Zero(t, s.front.bodies.Load())
 	status, lines := c.post(callTo(2, "echo"))
 	require.Equal(t, http.StatusOK, status, "the session goes on: %s", lines)
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("STEADY_PROXY_SERVER") {
 	case "":
-	case "sdk":
+	case "sdk", "sdk-http":
 		server := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
 		type text struct {
 			Text string `json:"text"`
@@ -29,7 +31,25 @@ func TestMain(m *testing.M) {
 		mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in text) (*mcp.CallToolResult, text, error) {
 			return nil, in, nil
 		})
-		_ = server.Run(context.Background(), &mcp.StdioTransport{})
+		if os.Getenv("STEADY_PROXY_SERVER") == "sdk" {
+			_ = server.Run(context.Background(), &mcp.StdioTransport{})
+			return
+		}
+		l, err := net.Listen("tcp", "localhost:0")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(os.Stderr, "listening at http://%s\n", l.Addr())
+		get := func(*http.Request) *mcp.Server { return server }
+		sessions := mcp.NewStreamableHTTPHandler(get, nil)
+		none := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true})
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if isModern(r) {
+				none.ServeHTTP(w, r)
+			} else {
+				sessions.ServeHTTP(w, r)
+			}
+		}))
 		return
 	default:
 		serve()

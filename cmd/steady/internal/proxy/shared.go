@@ -356,12 +356,12 @@ func cancellation(id []byte) []byte {
 // postModern serves a message of the era without sessions.
 func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, messages []message) {
 	if len(messages) != 1 {
-		answer(w, http.StatusBadRequest, refusal(nil, codeInvalid, "there are several messages in the body, which no revision allows any more"))
+		refuse(w, http.StatusBadRequest, nil, codeInvalid, "there are several messages in the body, which no revision allows any more")
 		return
 	}
 	m := &messages[0]
 	if repeats(line) || repeats(m.params) || repeats(member(m.params, "_meta")) {
-		answer(w, http.StatusBadRequest, refusal(m.id, codeInvalid, "a member of the message is there twice"))
+		refuse(w, http.StatusBadRequest, m.id, codeInvalid, "a member of the message is there twice")
 		return
 	}
 	if m.isResponse() {
@@ -369,11 +369,11 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 		return
 	}
 	if code, text := mismatch(r.Header, m); text != "" {
-		answer(w, http.StatusBadRequest, refusal(m.id, code, text))
+		refuse(w, http.StatusBadRequest, m.id, code, text)
 		return
 	}
 	if text := f.params.mismatch(r.Header, m.params); m.method == "tools/call" && text != "" {
-		answer(w, http.StatusBadRequest, refusal(m.id, codeHeaders, text))
+		refuse(w, http.StatusBadRequest, m.id, codeHeaders, text)
 		return
 	}
 	if m.method == "notifications/cancelled" { // the end of the connection says that
@@ -387,7 +387,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 	out := newReply(patience, !f.opts.Alone)
 	leave, err := call(principalOf(r), out, m, line)
 	if err != nil {
-		answer(w, http.StatusServiceUnavailable, refusal(m.id, codeUnavailable, err.Error()))
+		refuse(w, http.StatusServiceUnavailable, m.id, codeUnavailable, err.Error())
 		return
 	}
 	if !m.isRequest() {

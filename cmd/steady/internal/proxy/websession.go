@@ -144,7 +144,7 @@ func (s *httpSession) post(w http.ResponseWriter, r *http.Request, line []byte, 
 	if len(ids) > 0 {
 		out = newReply(s.front.opts.WriteTimeout, false)
 		if status, text := s.register(out, messages); text != "" {
-			answer(w, status, refusal(ids[0], codeUnavailable, text))
+			refuse(w, status, ids[0], codeUnavailable, text)
 			return
 		}
 	}
