@@ -3,6 +3,7 @@ package steady
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -134,7 +135,7 @@ func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint,
 		return nil, errors.New("steady: a bound of HTTPOptions is negative; it has to be positive, or zero for its default")
 	}
 	setDefault(&e.opts.MaxBody, DefaultMaxBody)
-	setDefault(&e.opts.MaxBodies, 16*e.opts.MaxBody)
+	setDefault(&e.opts.MaxBodies, max(e.opts.MaxBody, 16*min(e.opts.MaxBody, math.MaxInt64/16)))
 	if e.opts.MaxBodies < e.opts.MaxBody {
 		return nil, fmt.Errorf("steady: MaxBodies (%d) has no room for one body of MaxBody (%d)", e.opts.MaxBodies, e.opts.MaxBody)
 	}

@@ -3,6 +3,7 @@ package steady_test
 import (
 	"context"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -152,4 +153,15 @@ func TestEndpointBoundsBodies(t *testing.T) {
 
 	_, err := steady.Handler(same(mcptest.Server()), &steady.HTTPOptions{MaxBody: 2, MaxBodies: 1})
 	require.ErrorContains(t, err, "no room for one body")
+}
+
+func TestEndpointWithBoundsThatAreNone(t *testing.T) {
+	t.Parallel()
+	_, url := serve(t, same(noteServer(theNote)), &steady.HTTPOptions{
+		MaxBody: math.MaxInt64, BodyTimeout: math.MaxInt64, WriteTimeout: math.MaxInt64,
+		SessionTimeout: math.MaxInt64, MaxSessions: math.MaxInt,
+	}, nil)
+	for _, revision := range mcptest.Revisions {
+		require.Equal(t, "the note", mcptest.Text(call(t, connectTo(t, url, revision), "read_note", nil)))
+	}
 }
