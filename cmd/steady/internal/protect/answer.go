@@ -56,7 +56,9 @@ func patchObject(raw, before, after []byte, known map[string][]byte) []byte {
 		written[name] = true
 	})
 	jsonl.Members(after, func(key, value []byte) {
-		if !written[string(key)] {
+		name := string(key)
+		// What raw lacks and the encoding always has is no change.
+		if !written[name] && !bytes.Equal(was[name], value) {
 			add(key, patchNew(value, known))
 		}
 	})

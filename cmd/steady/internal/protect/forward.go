@@ -236,6 +236,15 @@ func (s *session) ask(ctx context.Context, c *call, method string, params mcp.Pa
 	raw := jsonl.Member(got, "result")
 	res, err := decoders[method](raw)
 	if err != nil {
+		if clean := readable(method, got); clean != nil {
+			s.unreadable.Do(func() {
+				s.log("the server's answer to %s has items that cannot be read, which are left out: %v", method, err)
+			})
+			got, raw = clean, jsonl.Member(clean, "result")
+			res, err = decoders[method](raw)
+		}
+	}
+	if err != nil {
 		if !own {
 			return nil, fmt.Errorf("the server's answer to %s cannot be read: %w", method, err)
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
 
 // What protections know of the server's lists.
@@ -239,6 +241,32 @@ func pageParams(method string, params mcp.Params, cursor string) mcp.Params {
 	default:
 		return &mcp.ListResourceTemplatesParams{Meta: meta, Cursor: cursor}
 	}
+}
+
+// readable returns the answer to a request for a list without the items that cannot
+// be read, so that one of them does not cost the others. It returns nil if the answer
+// holds no list.
+func readable(method string, line []byte) []byte {
+	of := map[string]string{
+		"tools/list": "tools", "prompts/list": "prompts",
+		"resources/list": "resources", "resources/templates/list": "resourceTemplates",
+	}[method]
+	items := jsonl.Member(jsonl.Member(line, "result"), of)
+	if kind(items) != '[' {
+		return nil
+	}
+	kept := []byte{'['}
+	jsonl.Elements(items, func(item []byte) {
+		one := slices.Concat([]byte(`{"`+of+`":[`), item, []byte("]}"))
+		if _, err := decoders[method](one); err != nil || !isObject(item) {
+			return
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(kept, item...)
+	})
+	return splice(line, items, append(kept, ']'))
 }
 
 // join adds a page to a list, and returns where the next one is and how long the

@@ -42,6 +42,7 @@ type session struct {
 	end           context.CancelCauseFunc
 	listings      listings
 	clash         sync.Once // for saying that two tools have one name
+	unreadable    sync.Once // for saying that a list is not as it should be
 
 	mu      sync.Mutex
 	conns   []*conn          // to server; the last is in use

@@ -195,6 +195,28 @@ func TestListings(t *testing.T) {
 	require.EqualValues(t, 3, lists.Load(), "two pages")
 }
 
+// A tool that cannot be read is left out, and costs the others nothing.
+func TestToolsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"repair:", "results:", "visibility: {hide: [delete_file]}", "search: {advertise: [read_file]}\nvisibility: {hide: [delete_file]}"} {
+		s := play(t, protector(t, text), func(m message) string {
+			if m.method == "tools/list" {
+				return strings.Replace(toolsAnswer, `"tools":[`, `"tools":[null,5,{"name":7},{"name":"x","inputSchema":{},"annotations":[]},`, 1)
+			}
+			return scripted(m)
+		}).introduced()
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		list := s.receive()
+		require.Contains(t, list, `{"name":"read_file","later":{"b":1,"a":2},`, text)
+		require.NotContains(t, list, "[null", text)
+		require.NotContains(t, list, "cacheScope", text) // which is nobody's
+		require.NotContains(t, list, `"name":7`, text)
+		require.Equal(t, strings.Contains(text, "visibility"), !strings.Contains(list, "delete_file"), text)
+		s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a"}}}`)
+		require.Contains(t, s.receive(), "ok <&>", text)
+	}
+}
+
 // Where the server has a tool of the name of one of ours, it is the server's.
 func TestSameName(t *testing.T) {
 	t.Parallel()
