@@ -36,6 +36,7 @@ type session struct {
 	log    func(format string, args ...any)
 
 	client, child *sink
+	hangUp        func() // ends the input of the stage behind
 	nonce         string
 	numbers       atomic.Int64
 	ctx           context.Context // ends when the stage behind has ended
@@ -180,31 +181,18 @@ var errEnded = errors.New("the server has ended")
 // run carries the session. It returns what next returns.
 func (s *session) run(ctx context.Context, in io.Reader, out io.Writer, next Stage) error {
 	defer s.close()
-	toChild, fromUs := io.Pipe()
-	fromChild, toUs := io.Pipe()
-	s.client, s.child = &sink{w: out}, &sink{w: fromUs}
+	inbox := newInbox()
+	s.client, s.child, s.hangUp = &sink{w: out}, &sink{w: inbox}, inbox.end
 	if err := s.connect(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() {
-		err := next(ctx, toChild, toUs)
-		_ = toChild.CloseWithError(errEnded)
-		_ = toUs.Close()
-		ended <- err
-	}()
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		s.fromChild(fromChild)
-	}()
 	go func() {
 		s.fromClient(in)
 		s.drain(ctx)
-		_ = fromUs.Close()
+		inbox.end()
 	}()
-	err := <-ended
-	<-read
+	err := next(ctx, inbox, &lines{take: s.fromChild, limit: 2 * s.p.opts.MaxLine})
+	inbox.close()
 	s.end(errEnded)
 	s.settle()
 	return err
@@ -443,24 +431,16 @@ func (s *session) forget(c *call) {
 	}
 }
 
-// fromChild passes on what the stage behind says.
-func (s *session) fromChild(out io.Reader) {
-	lines := jsonl.NewReader(out, 2*s.p.opts.MaxLine)
-	for {
-		line, _, cut, err := lines.Next()
-		if err != nil {
-			return
-		}
-		if len(line) == 0 || cut || s.childMessage(line) {
-			continue
-		}
-		if s.client.write(line) != nil {
-			// The next stage ends when its input does, and nobody reads what it says.
-			_ = s.child.w.(io.Closer).Close()
-			_, _ = io.Copy(io.Discard, out)
-			return
-		}
+// fromChild passes on what the stage behind says. Its line is valid until it returns.
+func (s *session) fromChild(line []byte) error {
+	if len(line) == 0 || s.childMessage(line) {
+		return nil
 	}
+	err := s.client.write(line)
+	if err != nil { // nobody reads what it says
+		s.hangUp()
+	}
+	return err
 }
 
 // childMessage takes notice of a message, and reports whether that is all.

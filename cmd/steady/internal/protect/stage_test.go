@@ -93,8 +93,8 @@ func callTool(t *testing.T, cs *mcp.ClientSession, name string, arguments any) *
 type script struct {
 	t     *testing.T
 	in    io.WriteCloser
-	out   *bufio.Reader // what the client gets
-	seen  chan string   // what the server gets
+	out   chan string // what the client gets
+	seen  chan string // what the server gets
 	say   func(line string)
 	ended chan error
 }
@@ -105,7 +105,7 @@ func play(t *testing.T, p *Protector, answer func(m message) string) *script {
 	t.Helper()
 	toStage, in := io.Pipe()
 	fromStage, out := io.Pipe()
-	s := &script{t: t, in: in, out: bufio.NewReader(fromStage), seen: make(chan string, 1000), ended: make(chan error, 1)}
+	s := &script{t: t, in: in, out: make(chan string, 1000), seen: make(chan string, 1000), ended: make(chan error, 1)}
 	ready := make(chan struct{})
 	next := func(_ context.Context, in io.Reader, out io.Writer) error {
 		s.say = func(line string) { _, _ = io.WriteString(out, line+"\n") }
@@ -132,8 +132,16 @@ func play(t *testing.T, p *Protector, answer func(m message) string) *script {
 		s.ended <- p.Stage(next)(context.Background(), toStage, out)
 		_ = out.Close()
 	}()
+	go func() {
+		defer close(s.out)
+		lines := bufio.NewScanner(fromStage)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			s.out <- lines.Text()
+		}
+	}()
 	<-ready
-	t.Cleanup(func() { _ = in.Close(); go func() { _, _ = io.Copy(io.Discard, s.out) }(); <-s.ended })
+	t.Cleanup(func() { _ = in.Close(); <-s.ended })
 	return s
 }
 
@@ -149,16 +157,8 @@ func (s *script) hangUp() { _ = s.in.Close() }
 
 func (s *script) receive() string {
 	s.t.Helper()
-	got := make(chan string, 1)
-	go func() {
-		line, err := s.out.ReadString('\n')
-		if err != nil {
-			line = err.Error()
-		}
-		got <- strings.TrimSuffix(line, "\n")
-	}()
 	select {
-	case line := <-got:
+	case line := <-s.out:
 		return line
 	case <-time.After(10 * time.Second):
 		s.t.Fatal("nothing comes")
