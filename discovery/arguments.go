@@ -14,8 +14,8 @@ import (
 // they are, byte for byte; missing ones are an empty object. The error says what could not be repaired; it is an
 // [errors.Failure] of the kind [errors.KindInvalidInput] that a caller may read.
 //
-// A schema that cannot be resolved, for one that refers to other documents,
-// is not enforced: its arguments come back as they are.
+// A schema that is missing, or cannot be resolved, for one that refers to other
+// documents, is not enforced: its arguments come back as they are.
 //
 // Repair prepares the schema anew for each call. A [Resolver] keeps it.
 func Repair(tool *mcp.Tool, arguments json.RawMessage, opts *Options) (json.RawMessage, []Change, error) {

@@ -283,3 +283,14 @@ func TestSplit(t *testing.T) {
 		require.Equal(t, want, strings.Join(split(name), " "), name)
 	}
 }
+
+// A server that leaves a schema out has not said that nothing fits.
+func TestRepairWithoutASchema(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []any{nil, json.RawMessage("null"), (*jsonschema.Schema)(nil), (map[string]any)(nil)} {
+		out, changes, err := Repair(&mcp.Tool{Name: "x", InputSchema: schema}, json.RawMessage(`{"a": 1}`), nil)
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.Equal(t, `{"a": 1}`, string(out))
+	}
+}

@@ -3,7 +3,7 @@ package discovery
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +11,10 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
+
+// errNoSchema is the error of a tool without an input schema, which the protocol
+// wants and servers leave out.
+var errNoSchema = errors.New("no schema")
 
 type types uint8
 
@@ -70,8 +74,11 @@ func compile(schema any) (*compiled, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(raw) > maxArguments {
+		switch {
+		case len(raw) > maxArguments:
 			return nil, errTooBig
+		case string(raw) == "null": // which would be decoded as what nothing fits
+			return nil, errNoSchema
 		}
 		s = &jsonschema.Schema{}
 		if err := json.Unmarshal(raw, s); err != nil {
@@ -83,7 +90,7 @@ func compile(schema any) (*compiled, error) {
 		s = s.CloneSchemas()
 	}
 	if s == nil {
-		return nil, fmt.Errorf("no schema")
+		return nil, errNoSchema
 	}
 	r, err := s.Resolve(&jsonschema.ResolveOptions{})
 	if err != nil {
