@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -129,7 +130,7 @@ func TestStreamsAreResumed(t *testing.T) {
 	t.Parallel()
 	w := newWeb(t, map[string]http.HandlerFunc{"long": func(w http.ResponseWriter, _ *http.Request) {
 		eventStream(w)
-		_, _ = io.WriteString(w, "id: post-1\nretry: 5\ndata:\n\n")
+		_, _ = io.WriteString(w, "id: post-1\nretry: 5\ndata: \n\n")
 	}})
 	var once sync.Once
 	w.get = func(rw http.ResponseWriter, r *http.Request) {
@@ -161,6 +162,7 @@ func TestStreamsAreResumed(t *testing.T) {
 	s.send(callTo(1, "long"))
 	require.Contains(t, s.receive(), "notifications/half")
 	require.Contains(t, s.receive(), `"id":1,"result"`)
+	require.Empty(t, s.log.String())
 }
 
 // Messages of the era without sessions have the headers that it wants.
@@ -294,6 +296,48 @@ func TestManySessions(t *testing.T) {
 				return s.front.live == 0 && len(s.front.sessions) == 0
 			}, 20*time.Second, 10*time.Millisecond)
 		})
+	}
+}
+
+// Sessions, streams and requests that have ended, in whatever way, leave nothing.
+func TestNothingIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Run("", func(t *testing.T) {
+		w := newWeb(t, map[string]http.HandlerFunc{
+			"hang": func(w http.ResponseWriter, r *http.Request) { eventStream(w); <-r.Context().Done() },
+			"bad":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
+		})
+		w.any = true
+		w.get = w.answer["hang"]
+		for _, url := range []string{w.URL, ""} {
+			s := newSite(t, url, func(_ *FrontOptions, o *Options) {
+				o.EOFWindow, o.StopWindow = 100*time.Millisecond, 100*time.Millisecond
+			})
+			for range 3 {
+				c := s.begin()
+				c.post(callTo(1, "echo"))
+				c.post(callTo(2, "bad"))
+				ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer stop()
+				for method, body := range map[string]string{http.MethodPost: callTo(3, "hang"), http.MethodGet: ""} {
+					if resp, err := c.try(ctx, method, body); err == nil {
+						defer resp.Body.Close()
+					}
+				}
+				m, line := s.modern("1", "tools/call", "hang", "")
+				if resp, err := m.try(ctx, http.MethodPost, line); err == nil {
+					defer resp.Body.Close()
+				}
+				<-ctx.Done()
+			}
+		}
+	})
+	// The processes end when they do. Eventually would be a goroutine itself.
+	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<20)
+			require.Fail(t, "goroutines are left", "%s", stacks[:runtime.Stack(stacks, true)])
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *events) next() (event, error) {
 			if id != "" {
 				s.lastID = id
 			}
-			if lines > 0 && (name == "" || name == "message") {
+			if len(ev.data) > 0 && (name == "" || name == "message") {
 				return ev, nil
 			}
 			ev, name, id, lines = event{}, "", "", 0
