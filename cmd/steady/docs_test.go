@@ -26,18 +26,7 @@ func TestDocumentedProbes(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", p.ID, p.Severity, cell(p.Title), cell(p.Sends), cell(p.Why), cell(p.Fix))
 	}
-	const doc, begin, end = "../../docs/doctor.md", "<!-- probes: begin -->\n", "<!-- probes: end -->"
-	data, err := os.ReadFile(doc)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(data), begin)
-	require.True(t, ok)
-	have, after, ok := strings.Cut(rest, end)
-	require.True(t, ok)
-	if os.Getenv("STEADY_UPDATE_DOCS") != "" {
-		require.NoError(t, os.WriteFile(doc, []byte(before+begin+b.String()+"\n"+end+after), 0o644))
-		return
-	}
-	require.Equal(t, b.String()+"\n", have, "run with STEADY_UPDATE_DOCS=1 to rewrite the table")
+	documented(t, "../../docs/doctor.md", "<!-- probes: begin -->\n", b.String()+"\n", "<!-- probes: end -->")
 }
 
 // Every probe says everything, and has a planted mistake that it finds, or a
@@ -87,7 +76,13 @@ func TestEveryProbeHasAnOutcome(t *testing.T) {
 // The configuration in the documentation is the one that -init prints.
 func TestDocumentedConfiguration(t *testing.T) {
 	t.Parallel()
-	const doc, begin, end = "../../docs/proxy.md", "<!-- config: begin -->\n```yaml\n", "```\n<!-- config: end -->"
+	documented(t, "../../docs/proxy.md", "<!-- config: begin -->\n```yaml\n", config.Commented, "```\n<!-- config: end -->")
+}
+
+// documented fails the test if a document does not have text between begin and end,
+// or puts it there if that is asked for.
+func documented(t *testing.T, doc, begin, text, end string) {
+	t.Helper()
 	data, err := os.ReadFile(doc)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(data), begin)
@@ -95,8 +90,8 @@ func TestDocumentedConfiguration(t *testing.T) {
 	have, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
 	if os.Getenv("STEADY_UPDATE_DOCS") != "" {
-		require.NoError(t, os.WriteFile(doc, []byte(before+begin+config.Commented+end+after), 0o644))
+		require.NoError(t, os.WriteFile(doc, []byte(before+begin+text+end+after), 0o644))
 		return
 	}
-	require.Equal(t, config.Commented, have, "run with STEADY_UPDATE_DOCS=1 to rewrite it")
+	require.Equal(t, text, have, "run with STEADY_UPDATE_DOCS=1 to rewrite it")
 }
