@@ -263,8 +263,16 @@ type pgTx struct {
 	db *pgDB
 }
 
+// enqueue takes care that a run is due at once. River lets it be due when this
+// process says it is, and takes it when the database does: it would wait for as long
+// as this clock is ahead.
 func (t pgTx) enqueue(ctx context.Context, j job, queue string) (int64, error) {
-	return t.db.jobs.insert(ctx, t.tx, j, queue)
+	id, err := t.db.jobs.insert(ctx, t.tx, j, queue)
+	if err != nil {
+		return 0, err
+	}
+	_, err = t.exec(ctx, `UPDATE river_job SET scheduled_at = clock_timestamp() WHERE id = $1 AND scheduled_at > clock_timestamp()`, id)
+	return id, err
 }
 func (t pgTx) cancelJob(ctx context.Context, id int64) error {
 	return t.db.jobs.cancel(ctx, t.tx, id)

@@ -188,11 +188,15 @@ func Migrate(ctx context.Context, dsn string, opts *Options) error {
 }
 
 func migrate(ctx context.Context, db database) error {
-	err := db.migrate(ctx)
+	return doing("bringing the schema of the database up to date", db.migrate(ctx))
+}
+
+// doing says in an error what was being done, unless it says all that there is.
+func doing(what string, err error) error {
 	if _, newer := errors.AsType[*NewerError](err); err == nil || newer {
 		return err
 	}
-	return fmt.Errorf("rivertasks: bringing the schema of the database up to date: %w", err)
+	return fmt.Errorf("rivertasks: %s: %w", what, err)
 }
 
 // writable returns an error if the database can be read only: whoever starts the
@@ -202,10 +206,7 @@ func writable(ctx context.Context, db database) error {
 		_, err := t.exec(ctx, `UPDATE mcp_store SET epoch = epoch`)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("rivertasks: writing to the database: %w", err)
-	}
-	return nil
+	return doing("writing to the database", err)
 }
 
 // openDatabase connects to what a DSN names. If create is set, a missing file is

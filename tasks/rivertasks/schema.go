@@ -142,7 +142,7 @@ func checkSchema[TTx any](ctx context.Context, q querier, kind, there string, m 
 		have, minReader, err = readVersion(ctx, q)
 	}
 	if err != nil {
-		return fmt.Errorf("rivertasks: reading the version of the schema: %w", err)
+		return doing("reading the version of the schema", err)
 	}
 	if have < len(all) {
 		return &OlderError{Have: have, Want: len(all)}
@@ -152,7 +152,7 @@ func checkSchema[TTx any](ctx context.Context, q querier, kind, there string, m 
 	}
 	river, err := m.ExistingVersions(ctx)
 	if err := newerRiver(ctx, q, m.AllVersions(), err); err != nil {
-		return err
+		return doing("reading the version of the schema", err)
 	}
 	if want := len(m.AllVersions()); len(river) < want {
 		return &OlderError{Have: len(river), Want: want, River: true}

@@ -136,3 +136,16 @@ func TestOneConnection(t *testing.T) {
 		require.False(t, b.result(a.start("safe", map[string]any{"n": n})).IsError)
 	}
 }
+
+// TestClockThatIsAhead: a run that a process with a fast clock puts into the queue is
+// due at once, and not when the database's clock says the same.
+func TestClockThatIsAhead(t *testing.T) {
+	t.Parallel()
+	dsn := pgserver.DSN(t)
+	front := startReplica(t, dsn, noWorkers, crashPolicies, crashTools(false))
+	execute(t, dsn, `CREATE FUNCTION ahead() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN NEW.scheduled_at := NEW.scheduled_at + interval '5 minutes'; RETURN NEW; END $$;
+		CREATE TRIGGER ahead BEFORE INSERT ON river_job FOR EACH ROW EXECUTE FUNCTION ahead()`)
+	startReplica(t, dsn, nil, crashPolicies, crashTools(false))
+	require.Equal(t, "done null", textOf(front.result(front.start("safe", nil))))
+}
