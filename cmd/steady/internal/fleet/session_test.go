@@ -389,3 +389,59 @@ func TestNoServer(t *testing.T) {
 	require.Error(t, Run(t.Context(), Options{}))
 	require.Error(t, Run(t.Context(), Options{Servers: []Server{{Name: "a"}}, Qualify: "never"}))
 }
+
+// A server that reads nothing fills its own queue, and nobody else waits.
+func TestServerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	stuck := make(chan struct{})
+	lists := map[*kind][]string{tools: {"x"}, prompts: {"p"}}
+	blocks := func(_ func(string, ...any), m *message) error {
+		if m.method == "tools/call" {
+			<-stuck
+		}
+		return nil
+	}
+	opts := scripted(map[string]script{"a": lister(lists, blocks), "b": lister(lists, nil)}, "a", "b")
+	opts.MaxQueue = 200 << 10
+	w := open(t, opts)
+	t.Cleanup(func() { close(stuck) })
+	w.initialize()
+	w.ask("1", "tools/list", "{}")
+	w.ask("1", "prompts/list", "{}")
+	large := strings.Repeat("x", 90<<10)
+	go func() { // of which the first few find room
+		for i := range 10 {
+			_, _ = fmt.Fprintf(w.in, `{"jsonrpc":"2.0","id":"a%d","method":"tools/call","params":{"name":"a_x","y":"%s"}}`+"\n", i, large)
+		}
+	}()
+	require.Contains(t, w.answerTo(`"a9"`), `"code":-32000,"message":"The server a does not take what is sent to it. Nothing was done.`)
+	for range 10 {
+		require.Contains(t, w.ask("2", "tools/call", `{"name":"b_x"}`), `"got"`)
+		require.Contains(t, w.ask("3", "prompts/get", `{"name":"b_p"}`), `"got"`)
+	}
+}
+
+// What is kept of requests in flight is bounded, too.
+func TestLargeRequests(t *testing.T) {
+	t.Parallel()
+	hangs := func(say func(string, ...any), m *message) error {
+		if m.method == "prompts/get" {
+			say("\n") // nothing
+		}
+		return nil
+	}
+	opts := scripted(map[string]script{"a": lister(map[*kind][]string{prompts: {"p"}}, hangs)}, "a")
+	opts.MaxQueue, opts.MaxInFlight = 10<<10, 3
+	w := open(t, opts)
+	w.initialize()
+	large := strings.Repeat("x", 6<<10)
+	w.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a_p","y":"` + large + `"}}`)
+	require.Contains(t, w.ask("2", "prompts/get", `{"name":"a_p","y":"`+large+`"}`), "are too large in all")
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	w.send(`{"jsonrpc":"2.0","id":3,"method":"prompts/get","params":{"name":"a_p","y":"` + large + `"}}`)
+	require.Contains(t, w.ask("4", "ping", "{}"), `"result"`)
+	for id := range 2 {
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"s%d","method":"prompts/get","params":{"name":"a_p"}}`, id))
+	}
+	require.Contains(t, w.ask("5", "ping", "{}"), "Too many requests are waiting for an answer")
+}
