@@ -460,7 +460,7 @@ func TestLostInARestart(t *testing.T) {
 	c := serveHTTP(t, exportServer(t, j, restarted), restarted)
 	got := c.get(id)
 	require.Equal(t, "failed", got["status"])
-	require.Contains(t, got["statusMessage"], "server stopped while this was running")
+	require.Contains(t, got["statusMessage"], "server was restarted and has kept nothing of this task")
 	require.EqualValues(t, -32603, got["error"].(map[string]any)["code"])
 	for _, method := range []string{"tasks/cancel", "tasks/update"} {
 		r := c.do(method, map[string]any{"taskId": id, "inputResponses": map[string]any{}}, nil)

@@ -129,13 +129,17 @@ func (m *Manager) find(ctx context.Context, verb string, req mcp.Request, id str
 	return &lost, nil
 }
 
+// lostInRestart does not say that the task was running: it may have been done.
+const lostInRestart = "The server was restarted and has kept nothing of this task. Whether its work was done is not known: " +
+	"check before you start it again."
+
 // lostTask is the record of a task that went with its store.
 func (m *Manager) lostTask(id string) Record {
 	return Record{
 		ID:            id,
 		Status:        Failed,
-		StatusMessage: outcomeUnknown,
-		Error:         &Error{Code: jsonrpc.CodeInternalError, Message: outcomeUnknown},
+		StatusMessage: lostInRestart,
+		Error:         &Error{Code: jsonrpc.CodeInternalError, Message: lostInRestart},
 		CreatedAt:     m.started,
 		UpdatedAt:     m.started,
 		ExpiresAt:     m.started.Add(time.Hour),
