@@ -115,7 +115,7 @@ peers: npm ## the examples, with clients that are not ours
 	cd internal/peers && go test -race -shuffle=on ./...
 
 .PHONY: conformance
-conformance: npm ## the official conformance suite: the tasks extension, and nothing worse than the bare SDK
+conformance: npm ## the official conformance suite: the tasks extension, and nothing worse than the bare SDK, nor through the proxy
 	go run ./internal/conformance
 
 .PHONY: tour

@@ -16,6 +16,7 @@ import (
 // How streams are taken up again.
 const (
 	resumeDelay = time.Second // unless the server says otherwise
+	minRetry    = 50 * time.Millisecond
 	maxRetry    = 30 * time.Second
 	maxResumes  = 5 // in a row that bring nothing
 	maxEventID  = 1024
@@ -111,7 +112,7 @@ func (s *events) next() (event, error) {
 			}
 		case "retry":
 			if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
-				s.retry = min(time.Duration(ms)*time.Millisecond, maxRetry)
+				s.retry = max(minRetry, min(time.Duration(ms)*time.Millisecond, maxRetry))
 			}
 		}
 	}
@@ -121,6 +122,8 @@ func (s *events) next() (event, error) {
 // where it broke.
 func (x *exchange) stream(body io.Reader, session string) {
 	lastID, retry := "", resumeDelay
+	done := func() {} // closes the response that takes up the stream
+	defer func() { done() }()
 	for idle := 0; ; {
 		s := newEvents(body, x.e.p.opts.MaxLine)
 		s.lastID, s.retry = lastID, retry
@@ -142,6 +145,8 @@ func (x *exchange) stream(body io.Reader, session string) {
 			idle = 0
 		}
 		lastID, retry = s.lastID, s.retry
+		done()
+		done = func() {}
 		if !sleep(x.ctx, retry) {
 			return
 		}
@@ -150,13 +155,11 @@ func (x *exchange) stream(body io.Reader, session string) {
 			body = bytes.NewReader(nil)
 			continue
 		}
+		body, done = resp.Body, func() { _ = resp.Body.Close() }
 		if !isStream(resp) {
-			_ = resp.Body.Close()
 			x.incomplete(fmt.Sprintf("the stream broke, and could not be taken up again: HTTP status %d", resp.StatusCode))
 			return
 		}
-		defer resp.Body.Close() // they are few: each has brought something
-		body = resp.Body
 	}
 }
 

@@ -61,18 +61,15 @@ func (f *Front) newSession() *httpSession {
 		s.end("its client has sent nothing for too long")
 	})
 	f.mu.Lock()
-	full := f.draining || f.live >= f.opts.MaxSessions
-	if !full {
-		f.live++
-		f.sessions[s.id] = s
-		f.count++
-		s.number = f.count
-	}
-	f.mu.Unlock()
-	if full {
+	defer f.mu.Unlock()
+	if f.draining || f.live >= f.opts.MaxSessions {
 		s.idle.Stop()
 		return nil
 	}
+	f.live++
+	f.count++
+	s.number = f.count
+	f.sessions[s.id] = s
 	f.run(in, s.line, func(err error) {
 		if err != nil {
 			f.log.say("session %d: %v", s.number, err)
