@@ -218,15 +218,16 @@ func (p *proxy) supervise(c *child) error {
 		if c != nil {
 			<-c.ended
 			spoke := c.answered.Load()
+			ending := p.isEnding() // before the client, who is told now, ends it itself
 			p.bury(c)
 			if spoke {
 				failures = 0
 			}
+			if !ending && !p.spoken.Load() {
+				return fmt.Errorf("%w: %s", errNoAnswer, c.status())
+			}
 			if p.isEnding() {
 				return nil
-			}
-			if !p.spoken.Load() {
-				return fmt.Errorf("%w: %s", errNoAnswer, c.status())
 			}
 			if p.opts.URL != "" {
 				p.log.say("the session ended (%s) and is begun again", c.status())

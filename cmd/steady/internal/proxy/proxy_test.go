@@ -244,12 +244,28 @@ func TestServerThatDiesAgainAndAgain(t *testing.T) {
 	require.Contains(t, s.receive(), `"id":9`)
 }
 
+// hangingUp is a client that ends its input when it is answered, and is heard.
+type hangingUp struct{ in io.Closer }
+
+func (h hangingUp) Write(b []byte) (int, error) {
+	_ = h.in.Close()
+	<-time.After(50 * time.Millisecond)
+	return len(b), nil
+}
+
 func TestServerThatNeverSpeaks(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"leave"}`)
 	require.Contains(t, s.receive(), `"id":1,"error":{"code":-32000,"message":"The server ended (exit status 7)`)
 	require.ErrorIs(t, s.wait(), errNoAnswer)
+
+	// A client that leaves at once when it is told so changes nothing.
+	in, end := io.Pipe()
+	leaving := hangingUp{end}
+	go func() { _, _ = io.WriteString(end, `{"jsonrpc":"2.0","id":1,"method":"leave"}`+"\n") }()
+	err := Run(t.Context(), Options{Command: []string{os.Args[0]}, Env: []string{"STEADY_PROXY_SERVER=1"}, In: in, Out: leaving, Log: io.Discard})
+	require.ErrorIs(t, err, errNoAnswer)
 
 	require.ErrorContains(t, Run(t.Context(), Options{Command: []string{"./no/such"}, Log: io.Discard}), "starting the server")
 }
