@@ -84,6 +84,8 @@ func TestCommandLine(t *testing.T) {
 		{"lint -http ftp://x", exitUsage, "-http wants a URL"},
 		{"lint -header a:b -- x", exitUsage, "-header is for -http"},
 		{"lint -header ab -http http://localhost:1", exitUsage, "-header wants"},
+		{"lint -header a(b:c -http http://localhost:1", exitUsage, "no header may have"},
+		{"lint -header a:$STEADY_NOT_THERE -http http://localhost:1", exitUsage, "$STEADY_NOT_THERE is not in the environment"},
 		{"lint -env ab -- x", exitUsage, "-env wants"},
 		{"lint -profile nobody -", exitUsage, `no profile "nobody"`},
 		{"lint -fail-on death -", exitUsage, "-fail-on is"},

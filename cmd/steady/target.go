@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/steadymcp/steady/cmd/steady/internal/launch"
 	"github.com/steadymcp/steady/registry"
 )
@@ -69,7 +71,21 @@ func (t *targetFlags) target(command []string) (*launch.Target, error) {
 		if name = strings.TrimSpace(name); !ok || name == "" {
 			return nil, badUsage("-header wants 'Name: value'")
 		}
-		out.Header.Add(name, os.ExpandEnv(strings.TrimSpace(value)))
+		var missing string
+		value = os.Expand(strings.TrimSpace(value), func(name string) string {
+			v, ok := os.LookupEnv(name)
+			if !ok && missing == "" {
+				missing = name
+			}
+			return v
+		})
+		switch {
+		case missing != "":
+			return nil, badUsage("-header %s: $%s is not in the environment", name, missing)
+		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
+			return nil, badUsage("-header %q: the name or the value has a character that no header may have", name)
+		}
+		out.Header.Add(name, value)
 	}
 	return out, nil
 }

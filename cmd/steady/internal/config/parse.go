@@ -14,6 +14,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/net/http/httpguts"
 )
 
 // Parse reads what a file holds. lookup finds variables of the environment. An
@@ -339,6 +340,16 @@ func (p *parser) servers(n *yaml.Node, v reflect.Value, where string) error {
 			return p.fail(value, "%s: env and dir are for a command, and this is a url", at)
 		case len(s.Command) > 0 && s.Headers != nil:
 			return p.fail(value, "%s: headers are for a url, and this is a command", at)
+		}
+		for name, text := range s.Headers {
+			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text) {
+				return p.fail(value, "%s.headers: %q has a character, in its name or its value, that no header may have", at, name)
+			}
+		}
+		for name, text := range s.Env {
+			if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(text, "\x00") {
+				return p.fail(value, "%s.env: %q is no variable of an environment", at, name)
+			}
 		}
 		out = append(out, s)
 		return nil
