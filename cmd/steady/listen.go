@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"strings"
 	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/proxy"
@@ -25,8 +26,17 @@ func (l *listenFlags) add(fs *flag.FlagSet) {
 	fs.DurationVar(&l.SessionTimeout, "session-timeout", proxy.DefaultSessionTimeout, "with -listen: how long a client may send nothing before its session ends")
 }
 
-// check says what is wrong with the flags.
-func (l *listenFlags) check() error {
+// check says what is wrong with the flags of fs.
+func (l *listenFlags) check(fs *flag.FlagSet) error {
+	if l.Addr == "" {
+		var lost error
+		fs.Visit(func(f *flag.Flag) {
+			if strings.HasPrefix(f.Usage, "with -listen: ") {
+				lost = badUsage("-%s is for -listen", f.Name)
+			}
+		})
+		return lost
+	}
 	if l.MaxBody <= 0 || l.MaxSessions <= 0 || l.SessionTimeout <= 0 {
 		return badUsage("-max-body, -max-sessions and -session-timeout are positive")
 	}

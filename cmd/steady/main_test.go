@@ -112,6 +112,8 @@ func TestCommandLine(t *testing.T) {
 		{"proxy server", exitUsage, "after --"},
 		{"proxy -start 0s -- true", exitUsage, "positive"},
 		{"proxy -env ab -- true", exitUsage, "-env wants"},
+		{"proxy -path /mcp -- true", exitUsage, "-path is for -listen"},
+		{"proxy -dir no/such -- true", exitConnect, "stat no/such"},
 		{"proxy -listen :0 -path mcp -- true", exitUsage, "is no path"},
 		{"proxy -listen :0 -path /healthz -- true", exitUsage, "cannot be both"},
 		{"proxy -listen :0 -max-sessions 0 -- true", exitUsage, "positive"},

@@ -102,7 +102,7 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	if opts.MaxLine <= 0 || opts.Start <= 0 || opts.EOFWindow <= 0 || opts.StopWindow <= 0 {
 		return badUsage("-max-message, -start, -eof-window and -stop-window are positive")
 	}
-	if err := over.check(); err != nil {
+	if err := over.check(fs); err != nil {
 		return err
 	}
 	opts.Log = e.stderr

@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 )
@@ -83,4 +85,17 @@ func (t *Target) String() string {
 		s = strings.Join(t.Command, " ")
 	}
 	return t.Secrets().Mask(s)
+}
+
+// CheckDir says that a directory to start in is none. The system says of that only
+// that something does not exist, and not what.
+func CheckDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", dir)
+	}
+	return err
 }

@@ -60,6 +60,9 @@ func (t *Target) Start(ctx context.Context, moreEnv ...string) (*Process, error)
 	if err != nil {
 		return nil, fmt.Errorf("starting the server: %w", err)
 	}
+	if err := CheckDir(t.Dir); err != nil {
+		return nil, fmt.Errorf("starting the server: %w", err)
+	}
 	p := &Process{
 		lines: make(chan Line, 64), stop: make(chan struct{}), ended: make(chan struct{}), read: make(chan struct{}),
 	}

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -73,6 +74,10 @@ type Protector struct {
 	budget   *pagination.Budget
 }
 
+// toolName is what names of tools are to look like, says section "Tool Names" of
+// revision 2025-11-25.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
 // New returns what protects as cfg says. The error says what in cfg does not fit.
 func New(cfg *config.Config, opts *Options) (*Protector, error) {
 	p := &Protector{cfg: cfg}
@@ -112,6 +117,16 @@ func New(cfg *config.Config, opts *Options) (*Protector, error) {
 	}
 	if cfg.Results != nil {
 		p.budget = pagination.NewBudget(budgeting(cfg.Results, p.observer))
+	}
+	names := map[string]bool{}
+	for _, name := range p.ownTools() {
+		switch {
+		case names[name]:
+			return nil, fmt.Errorf("two of the tools that protections add are named %q", name)
+		case !toolName.MatchString(name):
+			return nil, fmt.Errorf("%q is not the name of a tool: that has at most 128 letters, digits, '_', '-' and '.'", name)
+		}
+		names[name] = true
 	}
 	// What is wrong with the rest shows when it is put together.
 	s, err := p.newSession()

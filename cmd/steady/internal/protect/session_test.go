@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/config"
 )
 
 // idOf returns the id that the stage has given a request.
@@ -214,6 +216,20 @@ func TestToolsThatCannotBeRead(t *testing.T) {
 		require.Equal(t, strings.Contains(text, "visibility"), !strings.Contains(list, "delete_file"), text)
 		s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a"}}}`)
 		require.Contains(t, s.receive(), "ok <&>", text)
+	}
+}
+
+// Tools of ours have names, and different ones.
+func TestOwnNames(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"results:\ntasks: {tools: {x: {}}, names: {status: read_result}}": `two of the tools that protections add are named "read_result"`,
+		"results: {keep: {tool: a b}}":                                    `"a b" is not the name of a tool`,
+	} {
+		cfg, err := config.Parse("steady.yaml", []byte(text), nil)
+		require.NoError(t, err)
+		_, err = New(cfg, nil)
+		require.ErrorContains(t, err, want)
 	}
 }
 

@@ -24,6 +24,9 @@ type process struct {
 
 // launch makes c a process.
 func (p *proxy) launch(c *child) error {
+	if err := launch.CheckDir(p.opts.Dir); err != nil {
+		return fmt.Errorf("starting the server: %w", err)
+	}
 	cmd := exec.Command(p.opts.Command[0], p.opts.Command[1:]...)
 	cmd.Dir = p.opts.Dir
 	cmd.Env = append(os.Environ(), p.opts.Env...)

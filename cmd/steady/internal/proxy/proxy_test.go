@@ -268,6 +268,7 @@ func TestServerThatNeverSpeaks(t *testing.T) {
 	require.ErrorIs(t, err, errNoAnswer)
 
 	require.ErrorContains(t, Run(t.Context(), Options{Command: []string{"./no/such"}, Log: io.Discard}), "starting the server")
+	require.ErrorContains(t, Run(t.Context(), Options{Command: []string{os.Args[0]}, Dir: "./no/such", Log: io.Discard}), "stat ./no/such")
 }
 
 func TestEndOfInput(t *testing.T) {
