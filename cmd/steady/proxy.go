@@ -16,7 +16,7 @@ the client's configuration:
 
     steady proxy -- npx -y @modelcontextprotocol/server-everything
 
-or let it speak to a server over HTTP for a client that only knows stdio:
+(the -- may be left out, for launchers that keep it for themselves), or let it speak to a server over HTTP for a client that only knows stdio:
 
     steady proxy -http https://example.com/mcp -header 'Authorization: Bearer $TOKEN'
 
@@ -76,8 +76,11 @@ func runProxy(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(rest) > 0 {
+	switch {
+	case len(rest) > 0 && len(command) > 0:
 		return badUsage("unexpected %q: the server's command goes after --", rest[0])
+	case len(rest) > 0: // some launchers keep the -- for themselves
+		command = rest
 	}
 	if does.prints(e.stdout) {
 		return nil
