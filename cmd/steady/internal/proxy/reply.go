@@ -147,10 +147,7 @@ func (r *reply) write(w http.ResponseWriter, req *http.Request, timeout time.Dur
 			if modern {
 				status = statusOf(lines[0].line)
 			}
-			out.patient()
-			answer(w, status, lines[0].line)
-			out.impatient()
-			return true
+			return out.message(status, lines[0].line)
 		}
 		if len(lines) > 0 && !out.events(lines) {
 			return false
@@ -192,6 +189,15 @@ type eventWriter struct {
 
 func (e *eventWriter) patient()   { _ = e.control.SetWriteDeadline(time.Now().Add(e.timeout)) }
 func (e *eventWriter) impatient() { _ = e.control.SetWriteDeadline(time.Time{}) }
+
+// message writes an answer that is one message.
+func (e *eventWriter) message(status int, line []byte) bool {
+	e.patient()
+	defer e.impatient()
+	e.w.Header().Set("Content-Length", strconv.Itoa(len(line)))
+	answer(e.w, status, line)
+	return e.control.Flush() == nil
+}
 
 // begin writes the head of the response, unless it was written.
 func (e *eventWriter) begin() {

@@ -435,12 +435,16 @@ func mismatch(h http.Header, m *message) (code int, text string) {
 	if method := h.Get("Mcp-Method"); method != headerText(m.method) {
 		return codeHeaders, fmt.Sprintf("the header Mcp-Method is %.100q, and the method is %.100q", method, m.method)
 	}
+	name, given := nameOf(m.method, m.params), h.Get("Mcp-Name")
 	switch m.method {
 	case "tools/call", "prompts/get", "resources/read":
-		name := nameOf(m.method, m.params)
-		if given := h.Get("Mcp-Name"); given != headerText(name) && given != name || name == "" {
-			return codeHeaders, fmt.Sprintf("the header Mcp-Name is %.100q, and the request is for %.100q", given, name)
+	default: // that of a task may be left out
+		if name == "" || given == "" {
+			return 0, ""
 		}
+	}
+	if name == "" || given != headerText(name) && given != name {
+		return codeHeaders, fmt.Sprintf("the header Mcp-Name is %.100q, and the request is for %.100q", given, name)
 	}
 	return 0, ""
 }
