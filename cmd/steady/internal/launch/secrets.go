@@ -17,9 +17,9 @@ type Secrets []string
 // mask stands where a secret stood.
 const mask = "***"
 
-// Secrets returns what the user gave to reach the server: the values of headers
-// and of -env, and what looks like a credential in the URL, the command line and
-// our own environment, which the server has too.
+// Secrets returns what the user gave to reach the server: the values of headers,
+// those of -env that can be secrets, and what looks like a credential in the URL, the
+// command line and our own environment, which the server has too.
 func (t *Target) Secrets() Secrets {
 	var s Secrets
 	add := func(text string) {
@@ -36,7 +36,7 @@ func (t *Target) Secrets() Secrets {
 		}
 	}
 	for _, e := range t.Env {
-		if _, v, ok := strings.Cut(e, "="); ok {
+		if name, v, ok := strings.Cut(e, "="); ok && (namesSecret(name) || looksSecret(v)) {
 			add(v)
 		}
 	}
@@ -85,8 +85,24 @@ func (t *Target) Secrets() Secrets {
 
 var secretWords = []string{"token", "secret", "password", "passwd", "apikey", "credential", "auth", "signature"}
 
+// looksSecret reports whether a value whose name does not say so may be a secret:
+// not a word or a number, as in DEBUG=true, LEVEL=warning and PORT=8080, which would
+// be masked wherever a text has them, and not a path.
+func looksSecret(value string) bool {
+	if strings.HasPrefix(value, "/") {
+		return false
+	}
+	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+	word := strings.TrimFunc(value, letter) == ""
+	return len(value) >= 16 || len(value) >= 8 && !word
+}
+
 func namesSecret(name string) bool {
-	name = strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+	name = strings.ToLower(name)
+	if strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "-key") {
+		return true
+	}
+	name = strings.NewReplacer("-", "", "_", "").Replace(name)
 	if strings.Contains(name, "author") && !strings.Contains(name, "authoriz") {
 		return false
 	}

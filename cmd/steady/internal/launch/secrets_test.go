@@ -29,3 +29,18 @@ func TestSecretsAreMasked(t *testing.T) {
 	target.Command = nil
 	require.Equal(t, "https://***@example.com/mcp?access_token=***", target.String())
 }
+
+// What -env says for other reasons is left alone: it would be masked in every text.
+func TestSettingsAreNoSecrets(t *testing.T) {
+	t.Parallel()
+	s := (&Target{Env: []string{
+		"DEBUG=true", "NODE_ENV=production", "PORT=8080", "HOME=/home/somebody/else", "LEVEL=warn",
+		"API_KEY=abcd", "DB_PASSWORD=hunter", "DSN=postgres://u:p@h/db", "ID=a1b2c3d4", "WORDS=correcthorsebatterystaple",
+	}}).Secrets()
+	for text, want := range map[string]string{
+		"true, production, 8080, /home/somebody/else, warn":                  "true, production, 8080, /home/somebody/else, warn",
+		"abcd hunter a1b2c3d4 correcthorsebatterystaple postgres://u:p@h/db": "*** *** *** *** ***",
+	} {
+		require.Equal(t, want, s.Mask(text))
+	}
+}
