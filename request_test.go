@@ -101,7 +101,7 @@ func TestEndpointBoundsSessionsOfOneCaller(t *testing.T) {
 	require.Eventually(t, func() bool { return open("eve").StatusCode == http.StatusOK }, 10*time.Second, time.Millisecond)
 }
 
-// A chunk is a body that goes on when the test says so.
+// chunks are a body that goes on when the test says so.
 type chunks struct{ next chan []byte }
 
 func (c *chunks) Read(p []byte) (int, error) {
@@ -132,8 +132,8 @@ func TestEndpointBoundsBodies(t *testing.T) {
 		}
 		return response.StatusCode
 	}
-	require.Equal(t, http.StatusOK, large())
 
+	// It comes first: what a request holds is given back a moment after its answer.
 	slow := &chunks{make(chan []byte)}
 	ended := make(chan struct{})
 	go func() {
