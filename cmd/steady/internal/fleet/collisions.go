@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -57,5 +58,8 @@ func (f *fleet) report(c Collision) {
 		delete(f.collisions, c.Kind+" "+c.Name)
 	}
 	f.mu.Unlock()
+	if f.opts.Qualify == Always && !slices.Contains(c.Published, "") && !slices.Contains(c.Published, c.Name) {
+		return
+	}
 	f.once("%s", c)
 }
