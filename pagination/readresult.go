@@ -304,6 +304,7 @@ func (b *Budget) readResource(_ context.Context, req *mcp.ReadResourceRequest) (
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
 	res := &mcp.ReadResourceResult{}
+	res.CacheScope = "private" // it is kept for one caller
 	for _, p := range e.parts {
 		mime := "text/plain"
 		if s := trimSpace(p); isComposite(s) && json.Valid([]byte(s)) {

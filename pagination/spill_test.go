@@ -85,6 +85,7 @@ func TestReadTheRest(t *testing.T) {
 
 		resource, err := cs.ReadResource(context.Background(), &mcp.ReadResourceParams{URI: link.URI})
 		require.NoError(t, err)
+		require.Equal(t, "private", resource.CacheScope)
 		require.LessOrEqual(t, len(marshal(t, resource)), DefaultBytes)
 		require.True(t, strings.HasPrefix(resource.Contents[0].Text, `{"total":1500,"orders":[{"id":"ORD-1"`))
 		require.Equal(t, "application/json", resource.Contents[0].MIMEType)
