@@ -89,9 +89,32 @@ func budgeting(r *config.Results, o observe.Observer) *pagination.BudgetOptions 
 	return opts
 }
 
-// otherNames returns a registry that knows other names of tools which it does not
+// otherNames returns what the configuration says about names, and what models call
+// the id of a tool that they have found, which elsewhere is its name.
+func (p *Protector) otherNames() *config.Names {
+	if p.cfg.Search == nil || p.cfg.Repair == nil {
+		return p.cfg.Names
+	}
+	var names config.Names
+	if p.cfg.Names != nil {
+		names = *p.cfg.Names
+	}
+	names.Arguments = maps.Clone(names.Arguments)
+	if names.Arguments == nil {
+		names.Arguments = map[string]map[string]string{}
+	}
+	n := p.cfg.Search.Names.WithDefaults()
+	for _, tool := range []string{n.Describe, n.Call, n.Write} {
+		if _, said := names.Arguments[tool]; !said {
+			names.Arguments[tool] = map[string]string{"name": "id", "tool": "id", "tool_name": "id"}
+		}
+	}
+	return &names
+}
+
+// registryOf returns a registry that knows other names of tools which it does not
 // have: of each it knows the parameters that the names are about.
-func otherNames(n *config.Names, o observe.Observer) (*registry.Registry, error) {
+func registryOf(n *config.Names, o observe.Observer) (*registry.Registry, error) {
 	type about struct {
 		properties map[string]any
 		options    []registry.ToolOption

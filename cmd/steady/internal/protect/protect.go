@@ -100,9 +100,9 @@ func New(cfg *config.Config, opts *Options) (*Protector, error) {
 	if cfg.Errors != nil {
 		p.errors = errors.Shape(&errors.Options{Observer: p.observer})
 	}
-	if cfg.Names != nil {
+	if names := p.otherNames(); names != nil {
 		var err error
-		if p.names, err = otherNames(cfg.Names, p.observer); err != nil {
+		if p.names, err = registryOf(names, p.observer); err != nil {
 			return nil, fmt.Errorf("names: %w", err)
 		}
 	}

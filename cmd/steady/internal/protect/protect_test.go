@@ -245,6 +245,15 @@ func TestSearch(t *testing.T) {
 	})
 }
 
+// With repair, what a search finds can be asked for by name, as models do.
+func TestSearchByName(t *testing.T) {
+	inBoth(t, "search:\nrepair:", func(t *testing.T, cs *mcp.ClientSession) {
+		require.Contains(t, textIn(t, callTool(t, cs, "describe_tool", map[string]any{"name": "search_papers"})), "search_papers")
+		res := callTool(t, cs, "call_tool", map[string]any{"tool_name": "search_papers", "arguments": map[string]any{"query": "a"}})
+		require.Contains(t, textIn(t, res), "found a")
+	})
+}
+
 func TestTasks(t *testing.T) {
 	inBoth(t, "tasks: {tools: {export: {grace: 50ms}}}", func(t *testing.T, cs *mcp.ClientSession) {
 		res := callTool(t, cs, "export", map[string]any{"day": 1})
