@@ -112,13 +112,39 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return copy(p, b), nil
 }
 
+// A watched body tells when it is asked for more after enough bytes.
+type watched struct {
+	io.ReadCloser
+	enough, read int
+	reached      func()
+}
+
+func (b *watched) Read(p []byte) (int, error) {
+	if b.read >= b.enough {
+		b.reached()
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.read += n
+	return n, err
+}
+
 // Large bodies are turned away while there are as many as there may be. Small ones
 // get in.
 func TestEndpointBoundsBodies(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 10
 	seen := &recorder{}
-	_, url := serve(t, same(noteServer(theNote)), &steady.HTTPOptions{MaxBody: most, MaxBodies: most, Observer: seen}, nil)
+	held := make(chan struct{})
+	var once sync.Once
+	watch := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength < 0 {
+				r.Body = &watched{ReadCloser: r.Body, enough: 32 << 10, reached: func() { once.Do(func() { close(held) }) }}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	_, url := serve(t, same(noteServer(theNote)), &steady.HTTPOptions{MaxBody: most, MaxBodies: most, Observer: seen, Middleware: watch}, nil)
 	call := func(size int) io.Reader {
 		text := `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"a":"`
 		return strings.NewReader(text + strings.Repeat("x", size-len(text)-4) + `"}}}`)
@@ -143,7 +169,8 @@ func TestEndpointBoundsBodies(t *testing.T) {
 	for range 40 {
 		slow.next <- make([]byte, 1<<10)
 	}
-	require.Eventually(t, func() bool { return large() == http.StatusServiceUnavailable }, 10*time.Second, time.Millisecond)
+	<-held
+	require.Equal(t, http.StatusServiceUnavailable, large())
 	response, _ := post(t, url, call(16<<10))
 	require.Equal(t, http.StatusOK, response.StatusCode, "a small one")
 
