@@ -433,6 +433,11 @@ func (s *session) forget(c *call) {
 
 // fromChild passes on what the stage behind says. Its line is valid until it returns.
 func (s *session) fromChild(line []byte) error {
+	if isArray(line) { // one of its messages may be an answer to us
+		var err error
+		jsonl.Elements(bytes.TrimLeft(line, " \t"), func(value []byte) { err = errors.Join(err, s.fromChild(bytes.Clone(value))) })
+		return err
+	}
 	if len(line) == 0 || s.childMessage(line) {
 		return nil
 	}

@@ -248,6 +248,20 @@ func TestSameName(t *testing.T) {
 	require.Contains(t, s.receive(), "ok <&>")
 }
 
+// An answer in an array of messages, which revision 2025-03-26 allows, is one.
+func TestArrayOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := play(t, protector(t, "repair:"), func(m message) string {
+		if m.method == "tools/call" {
+			return `[{"jsonrpc":"2.0","method":"notifications/odd"}, ` + callAnswer + `]`
+		}
+		return scripted(m)
+	}).introduced()
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a"}}}`)
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/odd"}`, s.receive())
+	require.Contains(t, s.receive(), `"id":1,"result":{"content":[{"type":"text","text":"ok <&>"`)
+}
+
 // Requests of the client without an answer when the server ends are answered.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
