@@ -318,7 +318,7 @@ func (s *session) roundTrip(ctx context.Context, c *call, line []byte) ([]byte, 
 		delete(s.asked, id)
 		s.mu.Unlock()
 	}()
-	if err := s.child.write(withID(line, quoted)); err != nil {
+	if err := s.child.Line(withID(line, quoted)); err != nil {
 		return nil, unavailable()
 	}
 	select {
@@ -328,7 +328,7 @@ func (s *session) roundTrip(ctx context.Context, c *call, line []byte) ([]byte, 
 		return nil, unavailable()
 	case <-ctx.Done():
 	}
-	_ = s.child.write(c.withdrawal(quoted, context.Cause(ctx)))
+	_ = s.child.Line(c.withdrawal(quoted, context.Cause(ctx)))
 	return nil, ctx.Err()
 }
 

@@ -35,7 +35,7 @@ type session struct {
 	ours   []string        // tools that protections add
 	log    func(format string, args ...any)
 
-	client, child *sink
+	client, child *jsonl.Writer
 	hangUp        func() // ends the input of the stage behind
 	nonce         string
 	numbers       atomic.Int64
@@ -76,21 +76,6 @@ type call struct {
 	run      context.Context // of the request that was sent on
 	out      *mcp.CallToolRequest
 	final    []byte // the line to answer with, if not what server says
-}
-
-// A sink takes lines, each with one write.
-type sink struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-// write writes a line and a line feed. What follows the line in its array is
-// overwritten: there stands its own end.
-func (s *sink) write(line []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.w.Write(append(line, '\n'))
-	return err
 }
 
 // newSession puts a server together. It does not run.
@@ -182,7 +167,7 @@ var errEnded = errors.New("the server has ended")
 func (s *session) run(ctx context.Context, in io.Reader, out io.Writer, next Stage) error {
 	defer s.close()
 	inbox := newInbox()
-	s.client, s.child, s.hangUp = &sink{w: out}, &sink{w: inbox}, inbox.end
+	s.client, s.child, s.hangUp = jsonl.NewWriter(out), jsonl.NewWriter(inbox), inbox.end
 	if err := s.connect(); err != nil {
 		return err
 	}
@@ -252,7 +237,7 @@ func (s *session) fromClient(in io.Reader) {
 		case cut:
 			s.log("a message of more than %d bytes was not passed on", s.p.opts.MaxLine)
 			if id, request := jsonl.Identify(line, tail); id != nil && request {
-				_ = s.client.write(refusal(id, codeInvalid, "The message is too long. It was not passed on."))
+				_ = s.client.Line(refusal(id, codeInvalid, "The message is too long. It was not passed on."))
 			}
 		case len(line) == 0:
 		case isArray(line) && s.takesPart(line):
@@ -285,7 +270,7 @@ func (s *session) clientMessage(line []byte) {
 			break // the server's own
 		}
 		if !jsonl.IsID(m.id) {
-			_ = s.client.write(refusal([]byte("null"), codeInvalid, "The id is no string and no number. The request was not passed on."))
+			_ = s.client.Line(refusal([]byte("null"), codeInvalid, "The id is no string and no number. The request was not passed on."))
 			return
 		}
 		s.toServer(bytes.Clone(line))
@@ -297,7 +282,7 @@ func (s *session) clientMessage(line []byte) {
 	case m.method == "notifications/initialized":
 		s.notify(m.method, m.params)
 	}
-	_ = s.child.write(line)
+	_ = s.child.Line(line)
 }
 
 func textOf(value []byte) string {
@@ -317,14 +302,14 @@ func (s *session) toServer(line []byte) {
 	}
 	if m.method == "initialize" {
 		if err := s.connect(); err != nil {
-			_ = s.client.write(refusal(c.id, codeUnavailable, err.Error()))
+			_ = s.client.Line(refusal(c.id, codeUnavailable, err.Error()))
 			return
 		}
 	}
 	s.mu.Lock()
 	if len(s.calls) >= maxCalls {
 		s.mu.Unlock()
-		_ = s.client.write(refusal(c.id, codeUnavailable, "Too many requests are waiting for an answer. Nothing was done. Try again later."))
+		_ = s.client.Line(refusal(c.id, codeUnavailable, "Too many requests are waiting for an answer. Nothing was done. Try again later."))
 		return
 	}
 	c.conn = s.conns[len(s.conns)-1]
@@ -377,7 +362,7 @@ func (s *session) fromServer(msg jsonrpc.Message) error {
 		if err != nil {
 			return err
 		}
-		return s.client.write(line)
+		return s.client.Line(line)
 	}
 	return nil
 }
@@ -419,7 +404,7 @@ func (s *session) answer(number int64, msg *jsonrpc.Response) error {
 		}
 		line = withID(encoded, c.id)
 	}
-	return s.client.write(line)
+	return s.client.Line(line)
 }
 
 // forget drops a call's progress token.
@@ -441,7 +426,7 @@ func (s *session) fromChild(line []byte) error {
 	if len(line) == 0 || s.childMessage(line) {
 		return nil
 	}
-	err := s.client.write(line)
+	err := s.client.Line(line)
 	if err != nil { // nobody reads what it says
 		s.hangUp()
 	}

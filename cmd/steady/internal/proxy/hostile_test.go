@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
 
 // eventStream begins a stream of events.
@@ -443,7 +445,7 @@ func FuzzFromHTTP(f *testing.F) {
 		h.set(http.Header{}, member(line, "params"))
 		id, token := member(line, "id"), member(member(member(line, "params"), "_meta"), "progressToken")
 		if id != nil && token != nil {
-			require.True(t, json.Valid(apply(line, edit{id, []byte("12")}, edit{token, []byte(`"x"`)})))
+			require.True(t, json.Valid(jsonl.Splice(line, jsonl.Edit{Part: id, With: []byte("12")}, jsonl.Edit{Part: token, With: []byte(`"x"`)})))
 		}
 	})
 }

@@ -6,21 +6,6 @@ import (
 	"sync"
 )
 
-// A sink takes lines, each with one write.
-type sink struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-// write writes a line and a line feed. What follows the line in its array is
-// overwritten: there stands its own end.
-func (s *sink) write(line []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.w.Write(append(line, '\n'))
-	return err
-}
-
 const (
 	logLines = 256
 	logLine  = 4 << 10 // bytes of one line

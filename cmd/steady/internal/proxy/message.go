@@ -92,9 +92,5 @@ func withID(line []byte, id string) []byte {
 	if old == nil {
 		return line
 	}
-	at := cap(line) - cap(old) // old is a part of line
-	out := make([]byte, 0, len(line)+len(id))
-	out = append(out, line[:at]...)
-	out = append(out, id...)
-	return append(out, line[at+len(old):]...)
+	return jsonl.Splice(line, jsonl.Edit{Part: old, With: []byte(id)})
 }

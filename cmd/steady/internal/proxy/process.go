@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 	"github.com/steadymcp/steady/cmd/steady/internal/launch"
 )
 
 // A process is a server that we have started.
 type process struct {
 	cmd    *exec.Cmd
-	in     *sink
+	in     *jsonl.Writer
 	stdin  *os.File
 	out    *os.File
 	exited chan struct{} // of its child
@@ -49,7 +50,7 @@ func (p *proxy) launch(c *child) error {
 		_, _ = in.Close(), out.Close()
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	s := &process{cmd: cmd, in: &sink{w: in}, stdin: in, out: out, exited: c.exited}
+	s := &process{cmd: cmd, in: jsonl.NewWriter(in), stdin: in, out: out, exited: c.exited}
 	c.server = s
 	read := make(chan struct{})
 	go func() {
@@ -116,7 +117,7 @@ func (s *process) signal(send func()) {
 func (s *process) status() string { return s.cmd.ProcessState.String() }
 
 func (s *process) send(line []byte) error {
-	if err := s.in.write(line); err != nil {
+	if err := s.in.Line(line); err != nil {
 		return fmt.Errorf("%w: %w", errInputClosed, err)
 	}
 	return nil

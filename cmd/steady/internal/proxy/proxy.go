@@ -23,6 +23,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
 
 // Options configures [Run].
@@ -98,7 +100,7 @@ func Run(ctx context.Context, opts Options) error {
 	p := &proxy{
 		opts:    opts,
 		log:     newLog(opts.Log),
-		client:  &sink{w: opts.Out},
+		client:  jsonl.NewWriter(opts.Out),
 		pending: map[string]call{},
 		asked:   map[string][]byte{},
 		stale:   map[string]struct{}{},

@@ -6,13 +6,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
 
 // A proxy is one session.
 type proxy struct {
 	opts   Options
 	log    *logger
-	client *sink
+	client *jsonl.Writer
 	spoken atomic.Bool   // some server has answered something
 	eof    chan struct{} // closed at the end of the client's input
 	gone   chan struct{} // closed when the client does not take what is written
@@ -56,7 +58,7 @@ func (p *proxy) fromClient() {
 		}
 		switch {
 		case cut:
-			p.tooLong(line, tail, p.client.write, p.toCurrent)
+			p.tooLong(line, tail, p.client.Line, p.toCurrent)
 		case len(line) > 0:
 			p.clientLine(line)
 		}
@@ -290,7 +292,7 @@ func (p *proxy) ask(id []byte) string {
 
 // answer writes a line to the client.
 func (p *proxy) answer(line []byte) {
-	if err := p.client.write(line); err != nil {
+	if err := p.client.Line(line); err != nil {
 		p.once.Do(func() { close(p.gone) })
 	}
 }

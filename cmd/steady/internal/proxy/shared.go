@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
 
 // sharedPatience is how long, in all, one client may hold up the others by not
@@ -134,12 +135,12 @@ func (s *shared) add(c *sharedCall, m *message, line []byte) (rewritten []byte, 
 	key = strconv.FormatInt(s.last, 10)
 	s.calls[key] = c
 	s.idle.Stop()
-	edits := []edit{{m.id, []byte(key)}}
+	edits := []jsonl.Edit{{Part: m.id, With: []byte(key)}}
 	if token := member(member(m.params, "_meta"), "progressToken"); token != nil {
 		c.token = slices.Clone(token)
-		edits = append(edits, edit{token, []byte(key)})
+		edits = append(edits, jsonl.Edit{Part: token, With: []byte(key)})
 	}
-	return apply(line, edits...), key, true
+	return jsonl.Splice(line, edits...), key, true
 }
 
 // drop forgets a request, and reports whether it had no answer.
@@ -196,17 +197,17 @@ func (s *shared) answer(m *message, line []byte) {
 	if c == nil {
 		return // it was given up
 	}
-	edits := []edit{{m.id, c.id}}
+	edits := []jsonl.Edit{{Part: m.id, With: c.id}}
 	if c.listen {
 		if id := subscriptionOf(member(line, "result")); id != nil {
-			edits = append(edits, edit{id, c.id})
+			edits = append(edits, jsonl.Edit{Part: id, With: c.id})
 		}
 	}
 	if c.lists {
 		s.front.params.learn(member(line, "result"))
 	}
 	s.drop(key)
-	c.out.put("", apply(line, edits...), true)
+	c.out.put("", jsonl.Splice(line, edits...), true)
 }
 
 // notify passes on a notification: to the request whose progress it tells, or to
@@ -238,14 +239,14 @@ func (s *shared) notify(m *message, line []byte) {
 		with = c.id
 	}
 	key := idKey(id)
-	edits := []edit{{id, with}}
+	edits := []jsonl.Edit{{Part: id, With: with}}
 	if other := subscriptionOf(m.params); other != nil && last {
-		edits = append(edits, edit{other, c.id})
+		edits = append(edits, jsonl.Edit{Part: other, With: c.id})
 	}
 	if last {
 		s.drop(key)
 	}
-	c.out.put("", apply(line, edits...), last)
+	c.out.put("", jsonl.Splice(line, edits...), last)
 }
 
 // subscriptionOf returns the id of the subscription that params or a result say
@@ -265,27 +266,6 @@ func (s *shared) nobody(method string) {
 	if first {
 		s.front.log.say("the server sent %.100q, which says for none of the requests in flight that it belongs to it: it is dropped", method)
 	}
-}
-
-// An edit replaces a part of a line.
-type edit struct{ part, with []byte }
-
-// apply returns the line with its edits, whose parts do not overlap.
-func apply(line []byte, edits ...edit) []byte {
-	at := func(e edit) int { return cap(line) - cap(e.part) }
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(at(a), at(b)) })
-	size := len(line) + 1 // for the end of the line
-	for _, e := range edits {
-		size += len(e.with) - len(e.part)
-	}
-	out := make([]byte, 0, size)
-	from := 0
-	for _, e := range edits {
-		out = append(out, line[from:at(e)]...)
-		out = append(out, e.with...)
-		from = at(e) + len(e.part)
-	}
-	return append(out, line[from:]...)
 }
 
 // callShared sends a message to the stage of its principal. leave is to be called
