@@ -149,6 +149,10 @@ func flagSet(e *env, name, text string) *flag.FlagSet {
 		fs.SetOutput(e.stdout)
 		fs.PrintDefaults()
 		fs.SetOutput(io.Discard)
+		if name == "proxy" {
+			fmt.Fprint(e.stdout, proxyExitCodes)
+			return
+		}
 		fmt.Fprint(e.stdout, exitCodeHelp)
 	}
 	return fs

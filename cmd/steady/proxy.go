@@ -40,6 +40,15 @@ With -protect, or a file for -config, it repairs calls, cuts results that are to
 large, shapes failures and more; -init prints such a file.
 `
 
+const proxyExitCodes = `
+Exit codes:
+
+    0  the session has ended, or the proxy was told to end
+    1  -check has found something
+    2  the command line or the configuration is wrong
+    3  the server could not be started, reached or understood
+`
+
 // A stage stands before a server, or before another stage.
 type stage = proxy.Stage
 
