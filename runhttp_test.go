@@ -152,19 +152,15 @@ func TestRunEndsWhatItCannotServe(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe, "Run closes the guard that it was given")
 }
 
-// A breakable listener breaks once there is a call in flight.
-type breakable struct {
-	net.Listener
-	broken chan struct{}
-	taken  int
-}
+// A breakable listener has words of its own for its end.
+type breakable struct{ net.Listener }
 
-func (b *breakable) Accept() (net.Conn, error) {
-	if b.taken++; b.taken > 1 {
-		<-b.broken
+func (b breakable) Accept() (net.Conn, error) {
+	conn, err := b.Listener.Accept()
+	if err != nil {
 		return nil, errors.New("the listener is broken")
 	}
-	return b.Listener.Accept()
+	return conn, nil
 }
 
 // A listener that breaks ends Run in order: the call in flight is answered.
@@ -172,10 +168,10 @@ func TestRunHTTPEndsWithItsListener(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	broken, release := make(chan struct{}), make(chan struct{})
+	release := make(chan struct{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "v0.0.1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "read_note"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
-		close(broken)
+		_ = listener.Close()
 		<-release
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "the note"}}}, nil, nil
 	})
@@ -189,7 +185,7 @@ func TestRunHTTPEndsWithItsListener(t *testing.T) {
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- o.serveHTTP(t.Context(), server, endpoint, web, &breakable{Listener: listener, broken: broken})
+		ended <- o.serveHTTP(t.Context(), server, endpoint, web, breakable{listener})
 	}()
 	client := &http.Client{Transport: &http.Transport{}}
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(),
