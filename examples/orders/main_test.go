@@ -162,7 +162,7 @@ func TestHTTPFromAnotherSite(t *testing.T) {
 		want                        int
 	}{
 		{"nobody is allowed", "", http.MethodPost, page, http.StatusForbidden},
-		{"nobody is allowed, preflight", "", http.MethodOptions, page, http.StatusMethodNotAllowed},
+		{"nobody is allowed, preflight", "", http.MethodOptions, page, http.StatusForbidden},
 		{"another one is allowed", page, http.MethodPost, "http://evil.example", http.StatusForbidden},
 		{"it is allowed, preflight", page, http.MethodOptions, page, http.StatusNoContent},
 		{"it is allowed", page, http.MethodPost, page, http.StatusOK},
