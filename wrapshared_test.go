@@ -65,7 +65,7 @@ func TestWrapSharesPartsBetweenServers(t *testing.T) {
 			rest := call(t, other, "read_result", map[string]any{"handle": kept, "offset": 20_000})
 			require.False(t, rest.IsError, "%s", mcptest.Text(rest))
 			require.Contains(t, fmt.Sprint(rest.StructuredContent), "the end")
-			require.Greater(t, built.Load(), int64(4))
+			require.Greater(t, built.Load(), int64(1), "servers, for each session at least one")
 		})
 	}
 }

@@ -46,6 +46,19 @@ func read(t require.TestingT, cs *mcp.ClientSession, arguments any) (window, *mc
 
 func spilling() *BudgetOptions { return &BudgetOptions{Spill: &SpillOptions{}} }
 
+// What is kept for one caller is not to be cached for others.
+func TestKeptResultsArePrivate(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, revision string) {
+		all := marshal(t, someOrders(1500))
+		cs := mcptest.Connect(t, serve(spilling(), nil, answer(&mcp.CallToolResult{StructuredContent: json.RawMessage(all)})), revision)
+		handle := callTool(t, cs, "list", nil).Meta[wire.MetaBudget].(map[string]any)["handle"].(string)
+		resource, err := cs.ReadResource(context.Background(), &mcp.ReadResourceParams{URI: resourceScheme + handle})
+		require.NoError(t, err)
+		require.Equal(t, "private", resource.CacheScope)
+	})
+}
+
 // TestReadTheRest follows the calls that a cut result names to its end.
 func TestReadTheRest(t *testing.T) {
 	t.Parallel()
@@ -85,7 +98,6 @@ func TestReadTheRest(t *testing.T) {
 
 		resource, err := cs.ReadResource(context.Background(), &mcp.ReadResourceParams{URI: link.URI})
 		require.NoError(t, err)
-		require.Equal(t, "private", resource.CacheScope)
 		require.LessOrEqual(t, len(marshal(t, resource)), DefaultBytes)
 		require.True(t, strings.HasPrefix(resource.Contents[0].Text, `{"total":1500,"orders":[{"id":"ORD-1"`))
 		require.Equal(t, "application/json", resource.Contents[0].MIMEType)

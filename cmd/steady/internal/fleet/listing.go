@@ -176,6 +176,11 @@ func (c *child) reload(ctx context.Context, k *kind, params []byte) bool {
 		c.mu.Unlock()
 		return false
 	}
+	if ctx.Err() == context.Canceled { // who asked has withdrawn: that is no fault of the server
+		have.outdated = true
+		c.mu.Unlock()
+		return false
+	}
 	watched, running := have.missing, c.state == ready
 	if errors.Is(err, errNotThere) {
 		*have = cache{}

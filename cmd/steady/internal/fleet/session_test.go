@@ -421,12 +421,38 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// A request that is withdrawn while the server is asked for its list takes the list
+// from nobody else.
+func TestCancelledWhileListing(t *testing.T) {
+	t.Parallel()
+	listing := make(chan struct{})
+	asked := 0
+	slow := func(say func(string, ...any), m *message) error {
+		if m.method != "prompts/list" {
+			return nil
+		}
+		if asked++; asked == 1 {
+			say("\n") // nothing
+			close(listing)
+		}
+		return nil
+	}
+	w := open(t, scripted(map[string]script{"a": lister(map[*kind][]string{prompts: {"p"}}, slow)}, "a"))
+	w.initialize()
+	w.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a_p"}}`)
+	<-listing
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	require.Contains(t, w.ask("2", "prompts/get", `{"name":"a_p"}`), `"got"`)
+}
+
 // What is kept of requests in flight is bounded, too.
 func TestLargeRequests(t *testing.T) {
 	t.Parallel()
+	got := make(chan struct{}, 8)
 	hangs := func(say func(string, ...any), m *message) error {
 		if m.method == "prompts/get" {
 			say("\n") // nothing
+			got <- struct{}{}
 		}
 		return nil
 	}
@@ -437,6 +463,7 @@ func TestLargeRequests(t *testing.T) {
 	large := strings.Repeat("x", 6<<10)
 	w.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a_p","y":"` + large + `"}}`)
 	require.Contains(t, w.ask("2", "prompts/get", `{"name":"a_p","y":"`+large+`"}`), "are too large in all")
+	<-got // the queue to the server has the same bound
 	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	w.send(`{"jsonrpc":"2.0","id":3,"method":"prompts/get","params":{"name":"a_p","y":"` + large + `"}}`)
 	require.Contains(t, w.ask("4", "ping", "{}"), `"result"`)
