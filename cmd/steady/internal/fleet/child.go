@@ -111,8 +111,9 @@ func (c *child) once(ctx context.Context) (asked bool, err error) {
 	c.mu.Lock()
 	c.box, c.hello, c.cached = box, nil, map[*kind]*cache{}
 	c.restart = sync.OnceFunc(func() { close(end) })
+	// At once, lest a session that begins now introduces a child that is down.
+	c.becomeLocked(starting, "it is being started")
 	c.mu.Unlock()
-	c.become(starting, "it is being started")
 	if c.f.isEnding() {
 		box.finish()
 	}
@@ -151,6 +152,10 @@ const reserved = 256
 func (c *child) become(s state, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.becomeLocked(s, why)
+}
+
+func (c *child) becomeLocked(s state, why string) {
 	if c.state == unfit && s == starting {
 		return // until the session begins anew
 	}
