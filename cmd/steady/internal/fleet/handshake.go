@@ -64,6 +64,9 @@ func (f *fleet) begin(s session) {
 	for _, c := range f.children {
 		c.mu.Lock()
 		box, running := c.box, c.state != down && c.box != nil
+		if c.metIn == s.number && c.metBy == box { // it has begun by itself, and may be done
+			running = false
+		}
 		if running {
 			c.hello = nil
 			c.state = starting
