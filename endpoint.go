@@ -160,7 +160,7 @@ func Handler(get func(*http.Request) *mcp.Server, opts *HTTPOptions) (*Endpoint,
 		h = e.opts.Middleware(h)
 	}
 	var err error
-	if e.outer, err = e.fromOrigins(h); err != nil {
+	if e.outer, err = GuardOrigins(e.opts.AllowOrigins, h, e.forbid); err != nil {
 		return nil, err
 	}
 	return e, nil

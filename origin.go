@@ -11,11 +11,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// fromOrigins keeps the pages of other origins than those that may from calling
-// next through their visitors' browsers, and answers the questions that a browser
-// asks on behalf of the pages that may.
-func (e *Endpoint) fromOrigins(next http.Handler) (http.Handler, error) {
-	origins := slices.Clone(e.opts.AllowOrigins)
+// GuardOrigins returns a handler that keeps web pages from calling next through
+// their visitors' browsers, but for those of the given origins, and answers the
+// questions that a browser asks on behalf of these. It refuses a request that
+// arrives at a loopback address under another host's name, too. refuse answers what
+// may not pass, with status 403; reason is "origin" or "host".
+//
+// An [Endpoint] does this by itself; it is for other handlers of MCP. It fails if an
+// origin is none.
+func GuardOrigins(origins []string, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, reason, message string)) (http.Handler, error) {
+	origins = slices.Clone(origins)
 	protection := http.NewCrossOriginProtection()
 	for _, origin := range origins {
 		if err := protection.AddTrustedOrigin(origin); err != nil {
@@ -24,7 +29,7 @@ func (e *Endpoint) fromOrigins(next http.Handler) (http.Handler, error) {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isRebound(r) {
-			e.forbid(w, r, "host", "this server is reached at a loopback address, and takes requests for localhost only; a proxy in front of it has to send that as the Host")
+			refuse(w, r, "host", "this server is reached at a loopback address, and takes requests for localhost only; a proxy in front of it has to send that as the Host")
 			return
 		}
 		h := w.Header()
@@ -43,7 +48,7 @@ func (e *Endpoint) fromOrigins(next http.Handler) (http.Handler, error) {
 				return
 			}
 		} else if isForeign(protection, r) {
-			e.forbid(w, r, "origin", "pages of this origin may not call this server")
+			refuse(w, r, "origin", "pages of this origin may not call this server")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -4,13 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/proxytest"
 )
 
 // BenchmarkRoundTrip calls a tool of a server on the SDK with 1 kB there and back,
@@ -34,31 +34,15 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 	sessions := []*mcp.ClientSession{connect(os.Args[0]), connect(steady, "proxy", "--", os.Args[0]), connect(several...)}
 	names := []string{"echo", "echo", "b_echo"}
-	const batch = 20
-	times := make([][]time.Duration, len(sessions))
-	round := func() {
-		for i, s := range sessions {
-			began := time.Now()
-			for range batch {
-				_, err := s.CallTool(b.Context(), &mcp.CallToolParams{Name: names[i], Arguments: text{strings.Repeat("x", 1000)}})
-				require.NoError(b, err)
-			}
-			times[i] = append(times[i], time.Since(began)/batch)
+	calls := make([]func() error, len(sessions))
+	for i, s := range sessions {
+		calls[i] = func() error {
+			_, err := s.CallTool(b.Context(), &mcp.CallToolParams{Name: names[i], Arguments: text{strings.Repeat("x", 1000)}})
+			return err
 		}
 	}
-	for range 10 {
-		round()
-	}
-	clear(times)
-	for b.Loop() {
-		round()
-	}
-	for i := range times {
-		slices.Sort(times[i])
-	}
-	median := func(i int) float64 { return float64(times[i][len(times[i])/2]) }
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(median(0)/1e3, "direct-us")
-	b.ReportMetric(median(1)/median(0), "proxy-ratio")
-	b.ReportMetric(median(2)/median(0), "fleet-ratio")
+	times := proxytest.InTurns(b, calls...)
+	b.ReportMetric(float64(times[0].Nanoseconds())/1e3, "direct-us")
+	b.ReportMetric(float64(times[1])/float64(times[0]), "proxy-ratio")
+	b.ReportMetric(float64(times[2])/float64(times[0]), "fleet-ratio")
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A Report is what [Check] has found.
@@ -44,7 +46,7 @@ func Check(ctx context.Context, opts Options) (*Report, error) {
 		c.tell(notification("notifications/initialized", nil))
 	}
 	if len(there) == 0 { // perhaps they do without a handshake
-		meta := []byte(`{"` + metaRevision + `":"` + stateless + `","` + metaCapabilities + `":{},"io.modelcontextprotocol/clientInfo":` + us + `}`)
+		meta := []byte(`{"` + metaRevision + `":"` + rpc.Stateless + `","` + metaCapabilities + `":{},"io.modelcontextprotocol/clientInfo":` + us + `}`)
 		f.begin(session{modern: true, meta: meta})
 		var still []string
 		if there, still = f.gather(ctx); len(there) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 	"github.com/steadymcp/steady/cmd/steady/internal/proxy"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // What a child is doing.
@@ -301,7 +302,7 @@ func (c *child) fail(why string) {
 	c.pending = map[int64]sent{}
 	c.mu.Unlock()
 	for id, s := range left {
-		if m, bad := parse(refusal(number(id), codeUnavailable, fmt.Sprintf("The server %s is not running (%s).", c.Name, why), nil)); bad == "" {
+		if m, bad := parse(rpc.Refusal(number(id), rpc.Unavailable, fmt.Sprintf("The server %s is not running (%s).", c.Name, why))); bad == "" {
 			s.done(&m)
 		}
 	}
@@ -317,7 +318,7 @@ var (
 // call is send for a request of ours. It waits for the answer, which is the
 // caller's, until ctx is done.
 func (c *child) call(ctx context.Context, method string, params []byte) (*message, error) {
-	request := append([]byte(`{"jsonrpc":"2.0","id":0,"method":`), quote(method)...)
+	request := append([]byte(`{"jsonrpc":"2.0","id":0,"method":`), rpc.Quote(method)...)
 	if params != nil {
 		request = append(append(request, `,"params":`...), params...)
 	}
@@ -336,9 +337,9 @@ func (c *child) call(ctx context.Context, method string, params []byte) (*messag
 	select {
 	case a := <-answer:
 		switch code := a.code(); {
-		case code == codeUnavailable:
+		case code == rpc.Unavailable:
 			return &a, fmt.Errorf("%w: it answered %s with %.300s", errNotThere, method, a.failed)
-		case code == codeNoMethod:
+		case code == rpc.NoMethod:
 			return &a, fmt.Errorf("%w: it answered %s with %.300s", errNoMethod, method, a.failed)
 		case a.failed != nil:
 			return &a, fmt.Errorf("it answered %s with %.300s", method, a.failed)

@@ -15,10 +15,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/proxytest"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // eras are the last revision with a handshake, and the first without.
-var eras = []string{"2025-11-25", stateless}
+var eras = []string{"2025-11-25", rpc.Stateless}
 
 // The servers of these tests are the test binary.
 func TestMain(m *testing.M) {
@@ -97,7 +100,7 @@ func connect(t testing.TB, opts Options, revision string, more *mcp.ClientOption
 	t.Helper()
 	in, toFleet := io.Pipe()
 	fromFleet, out := io.Pipe()
-	log := &buffer{}
+	log := &proxytest.Buffer{}
 	opts.In, opts.Out, opts.Log = in, out, log
 	ended := make(chan error, 1)
 	go func() {
@@ -177,7 +180,7 @@ func TestClientOfTheSDK(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, "same"+n, <-progress)
 			}
-			if revision < stateless {
+			if revision < rpc.Stateless {
 				for n, want := range map[string]string{"a": "a: accept", "b": "b: decline"} {
 					got, err := call(t, s, n+"_confirm", "")
 					require.NoError(t, err)
@@ -211,7 +214,7 @@ func TestServerOverHTTP(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			remote := fixture("remote")
-			there := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return remote }, &mcp.StreamableHTTPOptions{Stateless: revision >= stateless}))
+			there := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return remote }, &mcp.StreamableHTTPOptions{Stateless: revision >= rpc.Stateless}))
 			t.Cleanup(there.Close)
 			opts := fixtures("a")
 			opts.Start = 3 * time.Second
@@ -265,7 +268,7 @@ func TestServerDies(t *testing.T) {
 			got, err := call(t, s, "a_echo", "hi")
 			require.NoError(t, err)
 			require.Equal(t, "a: hi", got)
-			if revision >= stateless { // its stream is opened again, and what may have been missed is told
+			if revision >= rpc.Stateless { // its stream is opened again, and what may have been missed is told
 				require.Equal(t, "tools", <-changed)
 				_, err = call(t, s, "a_grow", "")
 				require.NoError(t, err)
@@ -292,7 +295,7 @@ func TestManyCalls(t *testing.T) {
 			s := connect(t, fixtures(names...), revision, nil)
 			var wait sync.WaitGroup
 			calls := 1000
-			if revision < stateless && os.Getenv("STEADY_LONG") == "" {
+			if revision < rpc.Stateless && os.Getenv("STEADY_LONG") == "" {
 				calls = 200
 			}
 			for i := range calls {

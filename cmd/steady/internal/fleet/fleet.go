@@ -13,6 +13,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,10 +111,10 @@ type fleet struct {
 }
 
 func (o *Options) complete() {
-	setDefault(&o.MaxLine, proxy.DefaultMaxLine)
-	setDefault(&o.MaxInFlight, proxy.DefaultMaxInFlight)
-	setDefault(&o.MaxQueue, DefaultMaxQueue)
-	setDefault(&o.Start, proxy.DefaultStart)
+	o.MaxLine = cmp.Or(o.MaxLine, proxy.DefaultMaxLine)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, proxy.DefaultMaxInFlight)
+	o.MaxQueue = cmp.Or(o.MaxQueue, DefaultMaxQueue)
+	o.Start = cmp.Or(o.Start, proxy.DefaultStart)
 	if o.Qualify == "" {
 		o.Qualify = Always
 	}
@@ -123,12 +124,6 @@ func (o *Options) complete() {
 			opts.URL, opts.Headers, opts.Client = s.URL, s.Headers, s.Client
 			return proxy.Run(ctx, opts)
 		}
-	}
-}
-
-func setDefault[T int | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 	"github.com/steadymcp/steady/cmd/steady/internal/proxy"
+	"github.com/steadymcp/steady/cmd/steady/internal/proxytest"
 )
 
 // A script is a server in the test's own process: it gets each line that it is
@@ -103,33 +105,17 @@ type wire struct {
 	t     testing.TB
 	in    *io.PipeWriter
 	out   *bufio.Reader
-	log   *buffer
+	cut   func(error) error // ends out
+	log   *proxytest.Buffer
 	ended chan error
 	stop  context.CancelFunc
-}
-
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func open(t testing.TB, opts Options) *wire {
 	t.Helper()
 	in, toFleet := io.Pipe()
 	fromFleet, out := io.Pipe()
-	w := &wire{t: t, in: toFleet, out: bufio.NewReaderSize(fromFleet, 1<<20), log: &buffer{}, ended: make(chan error, 1)}
+	w := &wire{t: t, in: toFleet, out: bufio.NewReaderSize(fromFleet, 1<<20), cut: fromFleet.CloseWithError, log: &proxytest.Buffer{}, ended: make(chan error, 1)}
 	opts.In, opts.Out, opts.Log = in, out, w.log
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -162,8 +148,23 @@ func (w *wire) send(lines ...string) {
 	}
 }
 
+// patience is how long a test waits before it fails.
+const patience = time.Minute
+
+// wait waits for a server to do something.
+func (w *wire) wait(done <-chan struct{}) {
+	w.t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		require.Fail(w.t, "the server does nothing", "%s", w.log)
+	}
+}
+
 func (w *wire) receive() string {
 	w.t.Helper()
+	late := time.AfterFunc(patience, func() { _ = w.cut(errors.New("nothing has come")) })
+	defer late.Stop()
 	line, err := w.out.ReadString('\n')
 	require.NoError(w.t, err, "%s", w.log)
 	return strings.TrimSuffix(line, "\n")

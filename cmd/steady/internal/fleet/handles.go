@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // maxHandles is how many tasks are remembered, and maxHandle how long a handle
@@ -105,7 +106,7 @@ func (f *fleet) byHandle(r *request) {
 		return
 	}
 	if c == nil {
-		f.refuse(r, codeParams, fmt.Sprintf("Unknown task %.100q: %s.", id, why), nil)
+		f.refuse(r, rpc.Params, fmt.Sprintf("Unknown task %.100q: %s.", id, why), nil)
 		return
 	}
 	f.forward(r, &r.message, c)
@@ -138,7 +139,7 @@ func (f *fleet) all(r *request, to []*child) {
 		}
 	}
 	if failed == nil {
-		f.refuse(r, codeUnavailable, "None of the servers has answered in time.", nil)
+		f.refuse(r, rpc.Unavailable, "None of the servers has answered in time.", nil)
 		return
 	}
 	f.finishRequest(r, jsonl.Splice(failed.raw, jsonl.Edit{Part: failed.id, With: r.id}))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A session is what the client has said about itself.
@@ -196,7 +197,7 @@ func (c *child) greeting() *hello {
 
 func withRevision(params []byte, revision string) []byte {
 	if old := jsonl.Member(params, "protocolVersion"); old != nil {
-		return jsonl.Splice(params, jsonl.Edit{Part: old, With: quote(revision)})
+		return jsonl.Splice(params, jsonl.Edit{Part: old, With: rpc.Quote(revision)})
 	}
 	return params
 }
@@ -220,7 +221,7 @@ func (f *fleet) gather(ctx context.Context) (there []*child, missing []string) {
 // initialize answers the client's initialize.
 func (f *fleet) initialize(r *request) {
 	if !r.opens {
-		f.refuse(r, codeInvalid, "The session has been initialized already.", nil)
+		f.refuse(r, rpc.Invalid, "The session has been initialized already.", nil)
 		return
 	}
 	there, missing := f.gather(r.ctx)
@@ -254,11 +255,11 @@ func (f *fleet) initialize(r *request) {
 	}
 	if len(there) == 0 {
 		f.drop()
-		f.refuse(r, codeUnavailable, "None of the servers can be used: "+strings.Join(missing, "; "), nil)
+		f.refuse(r, rpc.Unavailable, "None of the servers can be used: "+strings.Join(missing, "; "), nil)
 		return
 	}
 	revision, _ := revisions(there)
-	out := append([]byte(`{"protocolVersion":`), quote(revision)...)
+	out := append([]byte(`{"protocolVersion":`), rpc.Quote(revision)...)
 	out = f.aboutUs(out, there, len(missing) > 0)
 	out = fmt.Appendf(out, `,"serverInfo":%s,"_meta":{%q:%s}}`, f.info(), metaServers, listServers(there))
 	f.welcome(r, revision, out, there, missing)
@@ -289,7 +290,7 @@ func (f *fleet) discover(r *request) {
 	modern := f.session.modern
 	f.mu.Unlock()
 	if !modern {
-		f.refuse(r, codeNoMethod, "Method not found: the session has begun with initialize.", nil)
+		f.refuse(r, rpc.NoMethod, "Method not found: the session has begun with initialize.", nil)
 		return
 	}
 	fail := func(code int, text string) {
@@ -312,10 +313,10 @@ func (f *fleet) discover(r *request) {
 		if len(cannot) == 0 {
 			cannot = []string{"they have no revision in common"}
 		}
-		fail(codeNoMethod, "Method not found: not all servers behind this endpoint know server/discover ("+strings.Join(cannot, ", ")+"). Begin with initialize.")
+		fail(rpc.NoMethod, "Method not found: not all servers behind this endpoint know server/discover ("+strings.Join(cannot, ", ")+"). Begin with initialize.")
 		return
 	case len(there) == 0:
-		fail(codeUnavailable, "None of the servers can be used: "+strings.Join(missing, "; "))
+		fail(rpc.Unavailable, "None of the servers can be used: "+strings.Join(missing, "; "))
 		return
 	case !slices.Contains(common, wanted):
 		f.refuse(r, codeRevision, "Not all servers behind this endpoint support this revision.", map[string]any{"supported": common, "requested": wanted})

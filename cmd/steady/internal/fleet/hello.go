@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A hello is what a child has said about itself.
@@ -88,7 +89,7 @@ func supported(there []*child) (common []string) {
 		}
 		common = slices.DeleteFunc(common, func(v string) bool { return !slices.Contains(h.supported, v) })
 	}
-	if !slices.ContainsFunc(common, func(v string) bool { return v >= stateless }) {
+	if !slices.ContainsFunc(common, func(v string) bool { return v >= rpc.Stateless }) {
 		return nil
 	}
 	return common

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A listen is a subscriptions/listen of the client, which each child has under an
@@ -33,7 +34,7 @@ type listen struct {
 func (f *fleet) listen(r *request) {
 	l := &listen{r: r, open: map[*child]int64{}, later: map[*child]bool{}, silent: map[*child]bool{}, agreed: map[string]json.RawMessage{}}
 	if err := json.Unmarshal(orNull(jsonl.Member(r.params, "notifications")), &l.asks); err != nil || l.asks == nil {
-		f.refuse(r, codeParams, `subscriptions/listen needs the object "notifications".`, nil)
+		f.refuse(r, rpc.Params, `subscriptions/listen needs the object "notifications".`, nil)
 		return
 	}
 	var to []*child
@@ -43,7 +44,7 @@ func (f *fleet) listen(r *request) {
 		}
 	}
 	if len(to) == 0 {
-		f.refuse(r, codeUnavailable, "None of the servers is running.", nil)
+		f.refuse(r, rpc.Unavailable, "None of the servers is running.", nil)
 		return
 	}
 	if l.asks["resourceSubscriptions"] != nil { // which are for who has them
@@ -211,7 +212,7 @@ func subscription(id []byte) []byte {
 // unlistened notes that the stream of a child has ended: because the child has, and
 // then it is opened again, or for good.
 func (f *fleet) unlistened(l *listen, c *child, a *message) {
-	lost := a.code() == codeUnavailable
+	lost := a.code() == rpc.Unavailable
 	l.r.mu.Lock()
 	delete(l.r.sent, c)
 	over := l.r.over

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // How long is waited for what another goroutine does.
@@ -54,7 +55,7 @@ func TestDiscover(t *testing.T) {
 	}
 	require.Contains(t, w.ask("3", "tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`), `"code":-32602`)
 	require.Contains(t, w.ask("4", "acme/do", "{"+modernMeta+"}"), `may be for any of the servers a, b`)
-	other := strings.Replace(modernMeta, stateless, "2027-01-01", 1)
+	other := strings.Replace(modernMeta, rpc.Stateless, "2027-01-01", 1)
 	require.Contains(t, w.ask("5", "server/discover", "{"+other+"}"), `"code":-32022,"message":"Not all servers behind this endpoint support this revision.","data":{"requested":"2027-01-01","supported":["2026-07-28","2025-11-25"]}`)
 	require.Contains(t, w.ask("6", "tools/call", `{"name":"b_x",`+modernMeta+`}`), `"result":{"got":{"name":"x","_meta"`)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // What a child may list, of one kind.
@@ -260,7 +261,7 @@ func (f *fleet) publish(k *kind) *listing {
 		}
 		raw := it.raw
 		if name != it.key {
-			raw = jsonl.Splice(raw, jsonl.Edit{Part: jsonl.Member(raw, k.key), With: quote(name)})
+			raw = jsonl.Splice(raw, jsonl.Edit{Part: jsonl.Member(raw, k.key), With: rpc.Quote(name)})
 		}
 		l.items = append(l.items, raw)
 	}
@@ -349,7 +350,7 @@ func (f *fleet) page(r *request, k *kind, cursor []byte) {
 			return
 		}
 	}
-	f.refuse(r, codeParams, fmt.Sprintf("Invalid cursor: it is not of this list, or of one that is too old. Call %s without a cursor.", k.list), nil)
+	f.refuse(r, rpc.Params, fmt.Sprintf("Invalid cursor: it is not of this list, or of one that is too old. Call %s without a cursor.", k.list), nil)
 }
 
 // cursor says where a list goes on.

@@ -2,21 +2,15 @@ package fleet
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
-// JSON-RPC codes of what we answer ourselves.
-const (
-	codeParse       = -32700
-	codeInvalid     = -32600
-	codeNoMethod    = -32601
-	codeParams      = -32602
-	codeUnavailable = -32000
-	codeRevision    = -32022 // basic protocol of 2026-07-28, "unsupported protocol version"
-)
+// codeRevision is of the basic protocol of 2026-07-28, "unsupported protocol
+// version".
+const codeRevision = -32022
 
 // Keys in _meta.
 const (
@@ -27,9 +21,6 @@ const (
 	metaServers      = "steady/servers"
 	progressToken    = "progressToken"
 )
-
-// stateless is the first revision without a handshake.
-const stateless = "2026-07-28"
 
 // A message is a line and what has to be known of it to send it where it belongs.
 // All fields are parts of raw.
@@ -51,7 +42,7 @@ func (m *message) meta(key string) []byte { return jsonl.Member(jsonl.Member(m.p
 // this is one without a handshake.
 func (m *message) modern() bool {
 	revision, _ := jsonl.Text(orNull(m.meta(metaRevision)))
-	return revision >= stateless
+	return revision >= rpc.Stateless
 }
 
 // code returns the code of an error response, or 0.
@@ -102,47 +93,17 @@ func parse(line []byte) (m message, why string) {
 	return m, why
 }
 
-// refusal is an error response. A nil id stands for null, and nil data for none.
-func refusal(id []byte, code int, text string, data any) []byte {
-	if id == nil {
-		id = []byte("null")
-	}
-	out, _ := json.Marshal(struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-			Data    any    `json:"data,omitempty"`
-		} `json:"error"`
-	}{"2.0", id, struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Data    any    `json:"data,omitempty"`
-	}{code, text, data}})
-	return out
-}
-
 // result is a response with a result, which is valid JSON.
 func result(id, value []byte) []byte {
 	return append(append(append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"result":`...), value...), '}')
 }
 
 func notification(method string, params []byte) []byte {
-	out := append([]byte(`{"jsonrpc":"2.0","method":`), quote(method)...)
+	out := append([]byte(`{"jsonrpc":"2.0","method":`), rpc.Quote(method)...)
 	if params != nil {
 		out = append(append(out, `,"params":`...), params...)
 	}
 	return append(out, '}')
-}
-
-// quote returns text as JSON.
-func quote(text string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text)
-	return bytes.TrimSpace(b.Bytes())
 }
 
 func number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }

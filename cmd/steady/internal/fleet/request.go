@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A request is one of the client that has not been answered.
@@ -25,13 +26,13 @@ type request struct {
 // clientLine handles a line of the client.
 func (f *fleet) clientLine(line []byte) {
 	if !json.Valid(line) {
-		_ = f.out.write(refusal(nil, codeParse, "Parse error: the line is no JSON. No server has got it.", nil))
+		_ = f.out.write(rpc.Refusal(nil, rpc.Parse, "Parse error: the line is no JSON. No server has got it."))
 		return
 	}
 	m, why := parse(line)
 	switch {
 	case why != "":
-		_ = f.out.write(refusal(m.id, codeInvalid, "Invalid request: "+why+". No server has got it.", nil))
+		_ = f.out.write(rpc.Refusal(m.id, rpc.Invalid, "Invalid request: "+why+". No server has got it."))
 	case m.isRequest():
 		f.request(&m)
 	case m.method != "":
@@ -45,7 +46,7 @@ func (f *fleet) clientLine(line []byte) {
 func (f *fleet) tooLong(head, tail []byte) {
 	f.log.Say("a message of the client of more than %d bytes was not passed on", f.opts.MaxLine)
 	if id, isRequest := jsonl.Identify(head, tail); isRequest && id != nil {
-		_ = f.out.write(refusal(id, codeInvalid, "The message is too long. It was not passed on.", nil))
+		_ = f.out.write(rpc.Refusal(id, rpc.Invalid, "The message is too long. It was not passed on."))
 	}
 }
 
@@ -66,10 +67,10 @@ func (f *fleet) request(m *message) {
 	case closed:
 		return // nobody is there to be asked
 	case twice:
-		_ = f.out.write(refusal(r.id, codeInvalid, "A request with this id is waiting for an answer. This one was not passed on.", nil))
+		_ = f.out.write(rpc.Refusal(r.id, rpc.Invalid, "A request with this id is waiting for an answer. This one was not passed on."))
 		return
 	case full:
-		_ = f.out.write(refusal(r.id, codeUnavailable, "Too many requests are waiting for an answer. Nothing was done. Try again later.", nil))
+		_ = f.out.write(rpc.Refusal(r.id, rpc.Unavailable, "Too many requests are waiting for an answer. Nothing was done. Try again later."))
 		return
 	}
 	if f.quick(r, m) {
@@ -82,7 +83,7 @@ func (f *fleet) request(m *message) {
 	f.held += r.held
 	f.mu.Unlock()
 	if much {
-		f.refuse(r, codeUnavailable, "The requests that wait for an answer are too large in all. Nothing was done. Try again later.", nil)
+		f.refuse(r, rpc.Unavailable, "The requests that wait for an answer are too large in all. Nothing was done. Try again later.", nil)
 		f.requests.Done()
 		return
 	}
@@ -118,7 +119,7 @@ func (f *fleet) finishRequest(r *request, line []byte) {
 }
 
 func (f *fleet) refuse(r *request, code int, text string, data any) {
-	f.finishRequest(r, refusal(r.id, code, text, data))
+	f.finishRequest(r, rpc.RefusalWith(r.id, code, text, data))
 }
 
 // forward sends the request to one child, whose answer is the client's.
@@ -144,7 +145,7 @@ func (f *fleet) forwardTo(r *request, m *message, c *child, done func(*message),
 	}
 	r.mu.Unlock()
 	if why != "" {
-		f.refuse(r, codeUnavailable, why, nil)
+		f.refuse(r, rpc.Unavailable, why, nil)
 	}
 }
 

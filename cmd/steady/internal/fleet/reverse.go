@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // An ask is a request of a child that the client has not answered.
@@ -41,7 +42,7 @@ func (f *fleet) ask(c *child, m *message) error {
 	}
 	f.mu.Unlock()
 	if full {
-		c.tell(refusal(m.id, codeUnavailable, "Too many requests to the client are waiting for an answer.", nil))
+		c.tell(rpc.Refusal(m.id, rpc.Unavailable, "Too many requests to the client are waiting for an answer."))
 		return nil
 	}
 	return f.out.write(jsonl.Splice(m.raw, edits...))
@@ -165,9 +166,9 @@ func (c *child) nameLogger(m *message) []jsonl.Edit {
 	name, ok := jsonl.Text(orNull(old))
 	switch {
 	case ok:
-		return []jsonl.Edit{{Part: old, With: quote(c.Name + "." + name)}}
+		return []jsonl.Edit{{Part: old, With: rpc.Quote(c.Name + "." + name)}}
 	case old != nil:
-		return []jsonl.Edit{{Part: old, With: quote(c.Name)}}
+		return []jsonl.Edit{{Part: old, With: rpc.Quote(c.Name)}}
 	}
-	return []jsonl.Edit{{Part: m.params, With: jsonl.WithMember(m.params, "logger", quote(c.Name))}}
+	return []jsonl.Edit{{Part: m.params, With: jsonl.WithMember(m.params, "logger", rpc.Quote(c.Name))}}
 }

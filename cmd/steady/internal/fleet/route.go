@@ -9,6 +9,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // quick sends a call of a known tool, which is most of what there is to do, on
@@ -51,7 +52,7 @@ func rename(written []byte, name, own string) []jsonl.Edit {
 	if name == own {
 		return nil
 	}
-	return []jsonl.Edit{{Part: written, With: quote(own)}}
+	return []jsonl.Edit{{Part: written, With: rpc.Quote(own)}}
 }
 
 // handshakeOnly are methods that revisions without a handshake do not have.
@@ -64,9 +65,9 @@ func (f *fleet) refused(r *request) bool {
 	case !r.modern():
 		return false
 	case slices.Contains(handshakeOnly, r.method):
-		f.refuse(r, codeNoMethod, fmt.Sprintf("Method not found: %s is of revisions with a handshake.", r.method), nil)
+		f.refuse(r, rpc.NoMethod, fmt.Sprintf("Method not found: %s is of revisions with a handshake.", r.method), nil)
 	case !isObject(r.meta(metaCapabilities)):
-		f.refuse(r, codeParams, fmt.Sprintf("Invalid params: _meta has to have the object %q.", metaCapabilities), nil)
+		f.refuse(r, rpc.Params, fmt.Sprintf("Invalid params: _meta has to have the object %q.", metaCapabilities), nil)
 	default:
 		return false
 	}
@@ -95,13 +96,13 @@ func (f *fleet) route(r *request) {
 	f.mu.Unlock()
 	switch {
 	case !begun:
-		f.refuse(r, codeInvalid, fmt.Sprintf("%s is sent before initialize. Begin with that.", r.method), nil)
+		f.refuse(r, rpc.Invalid, fmt.Sprintf("%s is sent before initialize. Begin with that.", r.method), nil)
 		return
 	case r.opens:
 		there, missing := f.gather(r.ctx)
 		if len(there) == 0 {
 			f.drop()
-			f.refuse(r, codeUnavailable, "None of the servers can be used: "+strings.Join(missing, "; "), nil)
+			f.refuse(r, rpc.Unavailable, "None of the servers can be used: "+strings.Join(missing, "; "), nil)
 			return
 		}
 		f.mu.Lock()
@@ -128,7 +129,7 @@ func (f *fleet) route(r *request) {
 			f.byURI(r, uri)
 			return
 		}
-		f.refuse(r, codeParams, r.method+" needs one uri, which is text.", nil)
+		f.refuse(r, rpc.Params, r.method+" needs one uri, which is text.", nil)
 	case r.method == "completion/complete":
 		f.complete(r)
 	case r.method == "logging/setLevel":
@@ -151,12 +152,12 @@ func (f *fleet) lists(k *kind) bool {
 func (f *fleet) byName(r *request, k *kind, what string) {
 	written, name, ok := nameIn(r.params, "name")
 	if !ok {
-		f.refuse(r, codeParams, r.method+" needs one name, which is text.", nil)
+		f.refuse(r, rpc.Params, r.method+" needs one name, which is text.", nil)
 		return
 	}
 	o, ok := f.owner(r, k, name)
 	if !ok {
-		f.refuse(r, codeParams, f.unknown(k, what, name), nil)
+		f.refuse(r, rpc.Params, f.unknown(k, what, name), nil)
 		return
 	}
 	f.forward(r, &r.message, o.child, rename(written, name, o.own)...)
@@ -229,7 +230,7 @@ func (f *fleet) byURI(r *request, uri string, edits ...jsonl.Edit) {
 	}
 	candidates := f.byScheme(uri)
 	if len(candidates) == 0 {
-		f.refuse(r, codeParams, fmt.Sprintf("Resource not found: none of the servers behind this endpoint has resources like %.300q.", uri), map[string]string{"uri": uri})
+		f.refuse(r, rpc.Params, fmt.Sprintf("Resource not found: none of the servers behind this endpoint has resources like %.300q.", uri), map[string]string{"uri": uri})
 		return
 	}
 	f.try(r, candidates, edits)
@@ -328,7 +329,7 @@ func (f *fleet) complete(r *request) {
 	written, name, _ := nameIn(ref, "name")
 	o, ok := f.owner(r, prompts, name)
 	if !ok {
-		f.refuse(r, codeParams, f.unknown(prompts, "prompt", name), nil)
+		f.refuse(r, rpc.Params, f.unknown(prompts, "prompt", name), nil)
 		return
 	}
 	f.forward(r, &r.message, o.child, rename(written, name, o.own)...)
@@ -346,7 +347,7 @@ func (f *fleet) setLevel(r *request) {
 	}
 	f.mu.Unlock()
 	if len(to) == 0 {
-		f.refuse(r, codeNoMethod, "Method not found: none of the servers behind this endpoint has logging.", nil)
+		f.refuse(r, rpc.NoMethod, "Method not found: none of the servers behind this endpoint has logging.", nil)
 		return
 	}
 	f.all(r, to)
@@ -366,8 +367,8 @@ func (f *fleet) byCapability(r *request) {
 	case 1:
 		f.forward(r, &r.message, has[0])
 	case 0:
-		f.refuse(r, codeNoMethod, fmt.Sprintf("Method not found: %.200q belongs to no capability of the servers behind this endpoint.", r.method), nil)
+		f.refuse(r, rpc.NoMethod, fmt.Sprintf("Method not found: %.200q belongs to no capability of the servers behind this endpoint.", r.method), nil)
 	default:
-		f.refuse(r, codeNoMethod, fmt.Sprintf("Method not found: %.200q may be for any of the servers %s, and does not say for which.", r.method, strings.Join(names, ", ")), nil)
+		f.refuse(r, rpc.NoMethod, fmt.Sprintf("Method not found: %.200q may be for any of the servers %s, and does not say for which.", r.method, strings.Join(names, ", ")), nil)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // aboutUs appends the capabilities and the instructions of all.
@@ -27,7 +28,7 @@ func (f *fleet) aboutUs(out []byte, there []*child, incomplete bool) []byte {
 	capabilities, _ := json.Marshal(all)
 	out = append(append(out, `,"capabilities":`...), capabilities...)
 	if text := instructions(there); text != "" {
-		out = append(append(out, `,"instructions":`...), quote(text)...)
+		out = append(append(out, `,"instructions":`...), rpc.Quote(text)...)
 	}
 	return out
 }

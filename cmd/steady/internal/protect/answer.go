@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // patch applies what was changed in the decoded form of raw, from before to after,
@@ -38,7 +39,7 @@ func patchObject(raw, before, after []byte, known map[string][]byte) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		quoted, _ := encode(string(key))
+		quoted, _ := rpc.Encode(string(key))
 		out = append(append(append(out, quoted...), ':'), value...)
 	}
 	written := map[string]bool{}

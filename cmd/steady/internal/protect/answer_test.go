@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 func TestPatch(t *testing.T) {
@@ -51,19 +52,19 @@ func FuzzPatch(f *testing.F) {
 			return
 		}
 		r := res.(*mcp.CallToolResult)
-		before, err := encode(r)
+		before, err := rpc.Encode(r)
 		require.NoError(t, err)
 		require.Equal(t, raw, string(patch([]byte(raw), before, before, nil)))
 		changed := *r
 		changed.Content = append(append([]mcp.Content{}, r.Content...), &mcp.TextContent{Text: text})
 		changed.Meta = mcp.Meta{"steady/x": text}
-		after, err := encode(&changed)
+		after, err := rpc.Encode(&changed)
 		require.NoError(t, err)
 		out := patch([]byte(raw), before, after, nil)
 		require.True(t, json.Valid(out), "%s", out)
 		again, err := decodeCall(out)
 		require.NoError(t, err)
-		encoded, err := encode(again)
+		encoded, err := rpc.Encode(again)
 		require.NoError(t, err)
 		require.JSONEq(t, string(after), string(encoded))
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/config"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 	"github.com/steadymcp/steady/errors"
 )
 
@@ -86,7 +87,7 @@ func (s *session) redact(text string) string {
 // are left to servers. The others are about the request, or ask the client for
 // something.
 func ofHandler(code int64) bool {
-	return code == codeInternal || code >= 0 || code <= -32000 && code >= -32019 && code != -32002
+	return code == rpc.Internal || code >= 0 || code <= -32000 && code >= -32019 && code != -32002
 }
 
 func textsOf(r *mcp.CallToolResult) (text string) {

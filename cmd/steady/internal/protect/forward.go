@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // An answer is a result of the stage behind.
@@ -73,7 +74,7 @@ func (s *session) recovered(next mcp.MethodHandler) mcp.MethodHandler {
 		defer func() {
 			if v := recover(); v != nil {
 				s.log("a protection panicked in %s: %v\n%s", method, v, debug.Stack())
-				res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "The proxy failed. Whether the request was carried out is not known."}
+				res, err = nil, &jsonrpc.Error{Code: rpc.Internal, Message: "The proxy failed. Whether the request was carried out is not known."}
 			}
 		}()
 		return next(ctx, method, req)
@@ -114,14 +115,14 @@ func (c *call) compare(res mcp.Result, err error) []byte {
 	if len(answers) == 0 || len(answers) > 1 && c.method != "tools/list" || reflect.TypeOf(answers[0].result) != reflect.TypeOf(res) {
 		return nil
 	}
-	after, err := encode(res)
+	after, err := rpc.Encode(res)
 	if err != nil {
 		return nil
 	}
 	known := map[string][]byte{}
 	for _, a := range answers {
 		if a.before == nil {
-			if a.before, err = encode(a.result); err != nil {
+			if a.before, err = rpc.Encode(a.result); err != nil {
 				return nil
 			}
 		}
@@ -270,7 +271,7 @@ func (s *session) ask(ctx context.Context, c *call, method string, params mcp.Pa
 	if own {
 		a := &answer{line: got, raw: raw, result: res}
 		if method == "initialize" || method == "server/discover" { // which are changed where they are
-			if a.before, err = encode(res); err != nil {
+			if a.before, err = rpc.Encode(res); err != nil {
 				return nil, err
 			}
 		}
@@ -290,12 +291,12 @@ func (s *session) requestFor(c *call, method string, params mcp.Params) ([]byte,
 	if method == c.method && params == given {
 		return c.line, nil
 	}
-	after, err := encode(params)
+	after, err := rpc.Encode(params)
 	if err != nil {
 		return nil, err
 	}
 	if method == c.method && c.params != nil {
-		before, err := encode(given)
+		before, err := rpc.Encode(given)
 		if err != nil {
 			return nil, err
 		}
@@ -333,7 +334,7 @@ func (s *session) roundTrip(ctx context.Context, c *call, line []byte) ([]byte, 
 }
 
 func unavailable() error {
-	return &jsonrpc.Error{Code: codeUnavailable, Message: "The server has ended. Whether the request was carried out is not known."}
+	return &jsonrpc.Error{Code: rpc.Unavailable, Message: "The server has ended. Whether the request was carried out is not known."}
 }
 
 // withdrawal is the notification that withdraws the request with the given id: the
@@ -343,7 +344,7 @@ func (c *call) withdrawal(id []byte, cause error) []byte {
 	params := c.cancel
 	c.mu.Unlock()
 	if params == nil {
-		reason, _ := encode(cause.Error())
+		reason, _ := rpc.Encode(cause.Error())
 		params = slices.Concat([]byte(`{"requestId":0,"reason":`), reason, []byte(`}`))
 	}
 	params = splice(params, jsonl.Member(params, "requestId"), id)

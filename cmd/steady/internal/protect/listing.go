@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // What protections know of the server's lists.
@@ -189,7 +190,7 @@ func (s *session) known(ctx context.Context, c *call, method string, params mcp.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listWait)
 	defer cancel()
 	res, err := s.fetch(ctx, c, method, params)
-	encoded, _ := encode(res)
+	encoded, _ := rpc.Encode(res)
 	if err != nil || l.result == nil || !bytes.Equal(encoded, l.bytes) {
 		l.result, l.bytes = res, encoded // otherwise what was made of it is still good
 	}
@@ -200,7 +201,7 @@ func (s *session) known(ctx context.Context, c *call, method string, params mcp.
 // hasNot reports whether a server does not have a list at all.
 func hasNot(err error) bool {
 	var e *jsonrpc.Error
-	return errors.As(err, &e) && e.Code == codeNoMethod
+	return errors.As(err, &e) && e.Code == rpc.NoMethod
 }
 
 // fetch asks for every page.

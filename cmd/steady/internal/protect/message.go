@@ -2,8 +2,6 @@ package protect
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
 )
@@ -47,29 +45,4 @@ func splice(document, part, by []byte) []byte {
 		return document
 	}
 	return jsonl.Splice(document, jsonl.Edit{Part: part, With: by})
-}
-
-// encode is encoding/json without escapes that nobody asked for.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// JSON-RPC codes of what is answered here.
-const (
-	codeInvalid     = -32600
-	codeNoMethod    = -32601
-	codeInternal    = -32603
-	codeUnavailable = -32000
-)
-
-// refusal is an error response.
-func refusal(id []byte, code int, text string) []byte {
-	quoted, _ := encode(text)
-	return []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quoted))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 	"github.com/steadymcp/steady/registry"
 )
 
@@ -237,7 +238,7 @@ func (s *session) fromClient(in io.Reader) {
 		case cut:
 			s.log("a message of more than %d bytes was not passed on", s.p.opts.MaxLine)
 			if id, request := jsonl.Identify(line, tail); id != nil && request {
-				_ = s.client.Line(refusal(id, codeInvalid, "The message is too long. It was not passed on."))
+				_ = s.client.Line(rpc.Refusal(id, rpc.Invalid, "The message is too long. It was not passed on."))
 			}
 		case len(line) == 0:
 		case isArray(line) && s.takesPart(line):
@@ -270,7 +271,7 @@ func (s *session) clientMessage(line []byte) {
 			break // the server's own
 		}
 		if !jsonl.IsID(m.id) {
-			_ = s.client.Line(refusal([]byte("null"), codeInvalid, "The id is no string and no number. The request was not passed on."))
+			_ = s.client.Line(rpc.Refusal([]byte("null"), rpc.Invalid, "The id is no string and no number. The request was not passed on."))
 			return
 		}
 		s.toServer(bytes.Clone(line))
@@ -302,14 +303,14 @@ func (s *session) toServer(line []byte) {
 	}
 	if m.method == "initialize" {
 		if err := s.connect(); err != nil {
-			_ = s.client.Line(refusal(c.id, codeUnavailable, err.Error()))
+			_ = s.client.Line(rpc.Refusal(c.id, rpc.Unavailable, err.Error()))
 			return
 		}
 	}
 	s.mu.Lock()
 	if len(s.calls) >= maxCalls {
 		s.mu.Unlock()
-		_ = s.client.Line(refusal(c.id, codeUnavailable, "Too many requests are waiting for an answer. Nothing was done. Try again later."))
+		_ = s.client.Line(rpc.Refusal(c.id, rpc.Unavailable, "Too many requests are waiting for an answer. Nothing was done. Try again later."))
 		return
 	}
 	c.conn = s.conns[len(s.conns)-1]
@@ -400,7 +401,7 @@ func (s *session) answer(number int64, msg *jsonrpc.Response) error {
 	if line == nil {
 		encoded, err := jsonrpc.EncodeMessage(msg)
 		if err != nil {
-			encoded = refusal(c.id, codeInternal, "The answer cannot be written.")
+			encoded = rpc.Refusal(c.id, rpc.Internal, "The answer cannot be written.")
 		}
 		line = withID(encoded, c.id)
 	}

@@ -7,13 +7,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/proxytest"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // BenchmarkRoundTrip calls a tool of a server on the SDK with 1 kB there and
@@ -31,7 +33,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		compare(b, "", start(os.Args[0]), start(steady, "proxy", "--", os.Args[0]))
 	})
-	for _, revision := range []string{"2025-11-25", stateless} {
+	for _, revision := range []string{"2025-11-25", rpc.Stateless} {
 		b.Run("http/"+revision, func(b *testing.B) {
 			direct := listening(b, os.Args[0])
 			through := listening(b, steady, "proxy", "-listen", "localhost:0", "-http", direct)
@@ -59,43 +61,23 @@ func listening(b *testing.B, args ...string) string {
 }
 
 // compare reports how long a call takes over each transport.
-func compare(b *testing.B, revision string, transports ...mcp.Transport) {
-	var sessions []*mcp.ClientSession
-	for _, t := range transports {
+func compare(b *testing.B, revision string, direct, through mcp.Transport) {
+	params := &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": strings.Repeat("x", 1000)}}
+	calls := make([]func() error, 2)
+	for i, t := range []mcp.Transport{direct, through} {
 		client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 		session, err := client.Connect(b.Context(), t, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 		require.NoError(b, err)
 		b.Cleanup(func() { _ = session.Close() })
-		sessions = append(sessions, session)
-	}
-	params := &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": strings.Repeat("x", 1000)}}
-	const batch = 20
-	times := make([][]time.Duration, 2)
-	one := func(i int) {
-		began := time.Now()
-		for range batch {
-			_, err := sessions[i].CallTool(b.Context(), params)
-			require.NoError(b, err)
+		calls[i] = func() error {
+			_, err := session.CallTool(b.Context(), params)
+			return err
 		}
-		times[i] = append(times[i], time.Since(began)/batch)
 	}
-	for range 10 {
-		one(0)
-		one(1)
-	}
-	times[0], times[1] = nil, nil
-	for b.Loop() {
-		one(0)
-		one(1)
-	}
-	for i := range times {
-		slices.Sort(times[i])
-	}
-	direct, through := times[0][len(times[0])/2], times[1][len(times[1])/2]
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(direct.Microseconds()), "direct-us")
-	b.ReportMetric(float64(through.Microseconds()), "proxy-us")
-	b.ReportMetric(float64(through)/float64(direct), "ratio")
+	times := proxytest.InTurns(b, calls...)
+	b.ReportMetric(float64(times[0].Microseconds()), "direct-us")
+	b.ReportMetric(float64(times[1].Microseconds()), "proxy-us")
+	b.ReportMetric(float64(times[1])/float64(times[0]), "ratio")
 }
 
 // A stream of small messages in both directions takes no memory: 50 MB, or 1 GB

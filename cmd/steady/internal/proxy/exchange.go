@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 const methodListen = "subscriptions/listen"
@@ -196,7 +198,7 @@ func (x *exchange) body(resp *http.Response, kind, session string) {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	if len(data) > limit {
 		x.e.p.log.say("a message of more than %d bytes was not passed on", limit)
-		x.fail(codeInternal, "The answer is too long to be passed on. Ask for less.")
+		x.fail(rpc.Internal, "The answer is too long to be passed on. Ask for less.")
 		return
 	}
 	if err != nil {
@@ -305,11 +307,11 @@ func rootCause(err error) string {
 }
 
 // refuse answers for the server what it has not done.
-func (x *exchange) refuse(text string) { x.fail(codeUnavailable, text) }
+func (x *exchange) refuse(text string) { x.fail(rpc.Unavailable, text) }
 
 func (x *exchange) fail(code int, text string) {
 	for _, id := range x.open {
-		x.e.p.fail(id, refusal(id, code, text))
+		x.e.p.fail(id, rpc.Refusal(id, code, text))
 	}
 	x.open = nil
 }

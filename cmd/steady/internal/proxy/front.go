@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/steadymcp/steady"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A Stage passes the messages of one client, a line each, on to what is behind it,
@@ -53,16 +57,16 @@ type FrontOptions struct {
 // What holds if FrontOptions says nothing. All but the number of sessions, each
 // of which may be a process, is as in package steady.
 const (
-	DefaultMaxBody        = 4 << 20
-	DefaultBodyTimeout    = 30 * time.Second
-	DefaultWriteTimeout   = 30 * time.Second
-	DefaultSessionTimeout = time.Hour
+	DefaultMaxBody        = steady.DefaultMaxBody
+	DefaultBodyTimeout    = steady.DefaultBodyTimeout
+	DefaultWriteTimeout   = steady.DefaultWriteTimeout
+	DefaultSessionTimeout = steady.DefaultSessionTimeout
 	DefaultMaxSessions    = 100
 )
 
 // Check returns what is wrong with the origins, if anything.
 func (o *FrontOptions) Check() error {
-	_, err := allowOrigins(o.AllowOrigins, nil)
+	_, err := steady.GuardOrigins(o.AllowOrigins, nil, forbid)
 	return err
 }
 
@@ -89,16 +93,16 @@ type Front struct {
 
 // NewFront returns a Front. It fails if an origin is none.
 func NewFront(opts FrontOptions) (*Front, error) {
-	setDefault(&opts.MaxBody, DefaultMaxBody)
-	setDefault(&opts.MaxBodies, 16*opts.MaxBody)
-	setDefault(&opts.BodyTimeout, DefaultBodyTimeout)
-	setDefault(&opts.WriteTimeout, DefaultWriteTimeout)
-	setDefault(&opts.SessionTimeout, DefaultSessionTimeout)
-	setDefault(&opts.MaxSessions, DefaultMaxSessions)
+	opts.MaxBody = cmp.Or(opts.MaxBody, DefaultMaxBody)
+	opts.MaxBodies = cmp.Or(opts.MaxBodies, 16*opts.MaxBody)
+	opts.BodyTimeout = cmp.Or(opts.BodyTimeout, DefaultBodyTimeout)
+	opts.WriteTimeout = cmp.Or(opts.WriteTimeout, DefaultWriteTimeout)
+	opts.SessionTimeout = cmp.Or(opts.SessionTimeout, DefaultSessionTimeout)
+	opts.MaxSessions = cmp.Or(opts.MaxSessions, DefaultMaxSessions)
 	f := &Front{opts: opts, log: newLog(opts.Log), sessions: map[string]*httpSession{}, shared: map[principal]*shared{}, closing: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	var err error
-	f.outer, err = allowOrigins(opts.AllowOrigins, http.HandlerFunc(f.serve))
+	f.outer, err = steady.GuardOrigins(opts.AllowOrigins, http.HandlerFunc(f.serve), forbid)
 	return f, err
 }
 
@@ -125,10 +129,6 @@ func (f *Front) isDraining() bool {
 
 // serve serves a caller who may call.
 func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
-	if !hostMatches(r) {
-		http.Error(w, fmt.Sprintf("Forbidden: invalid Host header %.100q", r.Host), http.StatusForbidden)
-		return
-	}
 	modern := isModern(r)
 	switch {
 	case r.Method == http.MethodPost:
@@ -155,11 +155,8 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 // mistake for which only the later era has an answer.
 func isModern(r *http.Request) bool {
 	version := r.Header.Get("Mcp-Protocol-Version")
-	return version >= stateless || version == "" && r.Header.Get("Mcp-Method") != ""
+	return version >= rpc.Stateless || version == "" && r.Header.Get("Mcp-Method") != ""
 }
-
-// stateless is the first revision without sessions.
-const stateless = "2026-07-28"
 
 // post serves a message.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
@@ -172,14 +169,14 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 	messages, ok := parse(line)
 	if !ok {
 		id, _ := identify(line, line)
-		refuse(w, http.StatusBadRequest, id, codeParse, "Parse error: the body is no JSON-RPC message. It was not sent to the server.")
+		refuse(w, http.StatusBadRequest, id, rpc.Parse, "Parse error: the body is no JSON-RPC message. It was not sent to the server.")
 		return
 	}
 	var ids [][]byte
 	for i := range messages {
 		if m := &messages[i]; m.isRequest() {
 			ids = append(ids, m.id)
-			modern = modern || len(messages) == 1 && revisionOf(m.params) >= stateless
+			modern = modern || len(messages) == 1 && revisionOf(m.params) >= rpc.Stateless
 		}
 	}
 	var id []byte // that a refusal is for
@@ -189,7 +186,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 	if len(ids) > 0 && f.isDraining() {
 		w.Header().Set("Connection", "close")
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, id, codeUnavailable, "the server is shutting down; call again in a moment")
+		refuse(w, http.StatusServiceUnavailable, id, rpc.Unavailable, "the server is shutting down; call again in a moment")
 		return
 	}
 	if modern {
@@ -197,7 +194,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 		return
 	}
 	if version := r.Header.Get("Mcp-Protocol-Version"); version != "" && !isOldRevision(version) {
-		refuse(w, http.StatusBadRequest, id, codeInvalid, fmt.Sprintf("the protocol version %.40q in the header Mcp-Protocol-Version is not known", version))
+		refuse(w, http.StatusBadRequest, id, rpc.Invalid, fmt.Sprintf("the protocol version %.40q in the header Mcp-Protocol-Version is not known", version))
 		return
 	}
 	var s *httpSession
@@ -209,12 +206,12 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, modern bool) {
 	case len(messages) == 1 && messages[0].method == "initialize" && len(ids) == 1:
 		if s = f.newSession(); s == nil {
 			w.Header().Set("Retry-After", "60")
-			refuse(w, http.StatusServiceUnavailable, id, codeUnavailable, f.full().Error())
+			refuse(w, http.StatusServiceUnavailable, id, rpc.Unavailable, f.full().Error())
 			return
 		}
 		w.Header().Set("Mcp-Session-Id", s.id)
 	default:
-		refuse(w, http.StatusBadRequest, id, codeInvalid, "the request has no header Mcp-Session-Id, and is no initialize, which begins a session")
+		refuse(w, http.StatusBadRequest, id, rpc.Invalid, "the request has no header Mcp-Session-Id, and is no initialize, which begins a session")
 		return
 	}
 	s.post(w, r, line, messages, ids)

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/proxytest"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A site is a front with the tests' server behind it.
@@ -21,7 +24,7 @@ type site struct {
 	*httptest.Server
 	t     testing.TB
 	front *Front
-	log   *buffer
+	log   *proxytest.Buffer
 	seen  []string // lines that the stages were sent
 	mu    sync.Mutex
 }
@@ -29,7 +32,7 @@ type site struct {
 // newSite serves the tests' server, or what is at url if that is not "".
 func newSite(t testing.TB, url string, change func(*FrontOptions, *Options)) *site {
 	t.Helper()
-	s := &site{t: t, log: &buffer{}}
+	s := &site{t: t, log: &proxytest.Buffer{}}
 	opts := Options{Log: s.log, URL: url, StopWindow: time.Second, EOFWindow: time.Second}
 	if url == "" {
 		opts.Command, opts.Env = []string{os.Args[0]}, []string{"STEADY_PROXY_SERVER=1"}
@@ -142,11 +145,11 @@ func (s *site) begin() *caller {
 
 // modern makes a message of the era without sessions, and the caller for it.
 func (s *site) modern(id, method, name, more string) (*caller, string) {
-	c := &caller{site: s, header: http.Header{"Mcp-Protocol-Version": {stateless}, "Mcp-Method": {method}}}
+	c := &caller{site: s, header: http.Header{"Mcp-Protocol-Version": {rpc.Stateless}, "Mcp-Method": {method}}}
 	if name != "" {
 		c.header.Set("Mcp-Name", name)
 	}
-	return c, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"name":%q,"_meta":{"io.modelcontextprotocol/protocolVersion":%q%s}}}`, id, method, name, stateless, more)
+	return c, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"name":%q,"_meta":{"io.modelcontextprotocol/protocolVersion":%q%s}}}`, id, method, name, rpc.Stateless, more)
 }
 
 func TestSessionsOverHTTP(t *testing.T) {

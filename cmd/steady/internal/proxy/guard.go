@@ -8,64 +8,11 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
-
-// allowOrigins keeps web pages from calling next through their visitors' browsers,
-// but for those of origins, and answers what a browser asks for these.
-func allowOrigins(origins []string, next http.Handler) (http.Handler, error) {
-	protection := http.NewCrossOriginProtection()
-	for _, origin := range origins {
-		if err := protection.AddTrustedOrigin(origin); err != nil {
-			return nil, fmt.Errorf("the origin %q is none, write it as https://example.com: %w", origin, err)
-		}
-	}
-	guarded := protection.Handler(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if len(origins) > 0 {
-			w.Header().Add("Vary", "Origin")
-		}
-		if !slices.Contains(origins, origin) {
-			guarded.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Access-Control-Allow-Origin", origin)
-		w.Header().Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version")
-		if r.Method == http.MethodOptions {
-			w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			// The later era repeats arguments in headers whose names are not known here.
-			w.Header().Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
-			w.Header().Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		guarded.ServeHTTP(w, r)
-	}), nil
-}
-
-// hostMatches reports whether a request that arrives at a loopback address says
-// that it is for one: another name is that of a page whose owner has it resolve
-// to us ("DNS rebinding").
-func hostMatches(r *http.Request) bool {
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return !ok || local == nil || !isLoopback(local.String()) || isLoopback(r.Host)
-}
-
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = strings.Trim(address, "[]")
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
-}
 
 // accepts reports which forms of an answer a client takes.
 func accepts(r *http.Request) (json, stream bool) {
@@ -138,17 +85,17 @@ func (f *Front) body(w http.ResponseWriter, r *http.Request) (body []byte, relea
 	var slow net.Error
 	switch {
 	case errors.As(err, &large):
-		refuse(w, http.StatusRequestEntityTooLarge, idOf(body), codeInvalid,
+		refuse(w, http.StatusRequestEntityTooLarge, idOf(body), rpc.Invalid,
 			fmt.Sprintf("the request is larger than the %d bytes that this server takes; send less at a time", large.Limit))
 		return nil, nil, false
 	case errors.Is(err, errBodies):
 		w.Header().Set("Connection", "close") // what is left of the body is not read
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, idOf(body), codeUnavailable,
+		refuse(w, http.StatusServiceUnavailable, idOf(body), rpc.Unavailable,
 			"the server has as many large requests in hand as it takes; call again in a moment")
 		return nil, nil, false
 	case errors.As(err, &slow) && slow.Timeout():
-		refuse(w, http.StatusRequestTimeout, nil, codeInvalid, fmt.Sprintf("the request did not arrive within %v", f.opts.BodyTimeout))
+		refuse(w, http.StatusRequestTimeout, nil, rpc.Invalid, fmt.Sprintf("the request did not arrive within %v", f.opts.BodyTimeout))
 		return nil, nil, false
 	case err != nil:
 		http.Error(w, "the request body cannot be read", http.StatusBadRequest)
@@ -168,11 +115,16 @@ func idOf(body []byte) []byte {
 // refuse answers with an error. Without an id there is none in the answer either,
 // as MCP has it (Streamable HTTP, section "Sending Messages to the Server").
 func refuse(w http.ResponseWriter, status int, id []byte, code int, text string) {
-	line := refusal(id, code, text)
+	line := rpc.Refusal(id, code, text)
 	if id == nil {
 		line = bytes.Replace(line, []byte(`"id":null,`), nil, 1)
 	}
 	answer(w, status, line)
+}
+
+// forbid refuses a request before its body is read.
+func forbid(w http.ResponseWriter, _ *http.Request, _, text string) {
+	refuse(w, http.StatusForbidden, nil, rpc.Invalid, text)
 }
 
 // answer writes a message with a status. A body of JSON-RPC lets a client tell

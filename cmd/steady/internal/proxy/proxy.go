@@ -17,6 +17,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,11 +89,11 @@ var errNoAnswer = errors.New("the server ended before it had answered anything")
 //
 // It does not wait for a Read of Options.In that never returns.
 func Run(ctx context.Context, opts Options) error {
-	setDefault(&opts.MaxLine, DefaultMaxLine)
-	setDefault(&opts.MaxInFlight, DefaultMaxInFlight)
-	setDefault(&opts.Start, DefaultStart)
-	setDefault(&opts.EOFWindow, DefaultEOFWindow)
-	setDefault(&opts.StopWindow, DefaultStopWindow)
+	opts.MaxLine = cmp.Or(opts.MaxLine, DefaultMaxLine)
+	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, DefaultMaxInFlight)
+	opts.Start = cmp.Or(opts.Start, DefaultStart)
+	opts.EOFWindow = cmp.Or(opts.EOFWindow, DefaultEOFWindow)
+	opts.StopWindow = cmp.Or(opts.StopWindow, DefaultStopWindow)
 	if opts.URL != "" && opts.Client == nil {
 		opts.Client = NewClient()
 		defer opts.Client.CloseIdle()
@@ -120,12 +121,6 @@ func Run(ctx context.Context, opts Options) error {
 	ended := make(chan error, 1)
 	go func() { ended <- p.supervise(c) }()
 	return p.wait(ctx, ended)
-}
-
-func setDefault[T int | int64 | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
 }
 
 // wait returns when the session has ended, and sees to it that it does.

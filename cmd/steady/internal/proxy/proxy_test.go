@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/proxytest"
 )
 
 // A session is a client's end of a proxy before the tests' server.
@@ -23,26 +23,9 @@ type session struct {
 	t     testing.TB
 	in    *os.File
 	out   *bufio.Reader
-	log   *buffer
+	log   *proxytest.Buffer
 	ended chan error
 	stop  context.CancelFunc
-}
-
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func open(t testing.TB, change func(*Options)) *session {
@@ -51,7 +34,7 @@ func open(t testing.TB, change func(*Options)) *session {
 	require.NoError(t, err)
 	outR, outW, err := os.Pipe()
 	require.NoError(t, err)
-	s := &session{t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), log: &buffer{}, ended: make(chan error, 1)}
+	s := &session{t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), log: &proxytest.Buffer{}, ended: make(chan error, 1)}
 	opts := Options{Command: []string{os.Args[0]}, Env: []string{"STEADY_PROXY_SERVER=1"}, In: inR, Out: outW, Log: s.log}
 	if change != nil {
 		change(&opts)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // A proxy is one session.
@@ -71,7 +72,7 @@ func (p *proxy) clientLine(line []byte) {
 		// The server might not survive it. A null id would end the sessions of
 		// some clients, so it is the last resort.
 		id, _ := identify(line, line)
-		p.answer(refusal(id, codeParse, "Parse error: the line is no JSON-RPC message. It was not sent to the server."))
+		p.answer(rpc.Refusal(id, rpc.Parse, "Parse error: the line is no JSON-RPC message. It was not sent to the server."))
 		return
 	}
 	requests := false
@@ -111,7 +112,7 @@ func (p *proxy) submit(messages []message, line []byte, resent bool) {
 		if why != again {
 			for _, m := range messages {
 				if m.isRequest() {
-					p.answer(refusal(m.id, codeUnavailable, why))
+					p.answer(rpc.Refusal(m.id, rpc.Unavailable, why))
 				}
 			}
 			return
@@ -241,7 +242,7 @@ func (p *proxy) childLine(c *child, line []byte) {
 			}
 		case m.isRequest():
 			if why := p.ask(m.id); why != "" {
-				_ = c.send(refusal(m.id, codeUnavailable, why))
+				_ = c.send(rpc.Refusal(m.id, rpc.Unavailable, why))
 				return
 			}
 		case m.method == "notifications/cancelled":
@@ -305,13 +306,13 @@ func (p *proxy) tooLong(head, tail []byte, back, on func([]byte) error) {
 	switch {
 	case id == nil: // a null id would end the sessions of some clients
 	case request:
-		_ = back(refusal(id, codeInvalid, "The message is too long. It was not passed on."))
+		_ = back(rpc.Refusal(id, rpc.Invalid, "The message is too long. It was not passed on."))
 	default:
 		p.mu.Lock()
 		delete(p.pending, idKey(id))
 		delete(p.asked, idKey(id))
 		p.mu.Unlock()
-		_ = on(refusal(id, codeInternal, "The answer is too long to be passed on. Ask for less."))
+		_ = on(rpc.Refusal(id, rpc.Internal, "The answer is too long to be passed on. Ask for less."))
 	}
 }
 

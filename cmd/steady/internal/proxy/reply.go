@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // Bounds on what waits for a slow client.
@@ -171,7 +173,7 @@ func statusOf(line []byte) int {
 	switch code {
 	case -32601:
 		return http.StatusNotFound
-	case codeParse, codeInvalid, -32602, -32020, -32021, -32022:
+	case rpc.Parse, rpc.Invalid, -32602, -32020, -32021, -32022:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK

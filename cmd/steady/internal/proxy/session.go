@@ -9,17 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 	failure "github.com/steadymcp/steady/errors"
 )
 
-// JSON-RPC codes of what the proxy answers itself.
-const (
-	codeParse       = -32700
-	codeInvalid     = -32600
-	codeInternal    = -32603
-	codeUnavailable = -32000
-	codeHeaders     = -32020 // of the specification: headers that do not match the body
-)
+// codeHeaders is of the specification: headers that do not match the body.
+const codeHeaders = -32020
 
 // maxSubscriptions bounds the subscriptions that are made again.
 const maxSubscriptions = 1024
@@ -256,14 +251,5 @@ func (c call) unanswered(what, done string) []byte {
 	if done != "" {
 		what += "; " + done
 	}
-	return refusal(c.id, codeUnavailable, what+".")
-}
-
-// refusal is an error response. A nil id stands for null.
-func refusal(id []byte, code int, text string) []byte {
-	if id == nil {
-		id = []byte("null")
-	}
-	quoted, _ := json.Marshal(text)
-	return []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quoted))
+	return rpc.Refusal(c.id, rpc.Unavailable, what+".")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/steadymcp/steady/cmd/steady/internal/jsonl"
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // sharedPatience is how long, in all, one client may hold up the others by not
@@ -119,7 +120,7 @@ func (s *shared) fail(why string) {
 	s.calls = map[string]*sharedCall{}
 	s.mu.Unlock()
 	for _, c := range calls {
-		c.out.put("", refusal(c.id, codeUnavailable, "There is no answer from the server: "+why+"."), true)
+		c.out.put("", rpc.Refusal(c.id, rpc.Unavailable, "There is no answer from the server: "+why+"."), true)
 	}
 }
 
@@ -177,7 +178,7 @@ func (s *shared) line(line []byte) {
 	case m.isRequest():
 		s.nobody(m.method)
 		// Not at once: whoever reads that may wait for us to read.
-		refused := refusal(m.id, -32601, "there is no client to ask: the requests that it has have no session")
+		refused := rpc.Refusal(m.id, -32601, "there is no client to ask: the requests that it has have no session")
 		go func() { _ = s.send(refused) }()
 	default:
 		s.notify(m, line)
@@ -313,7 +314,7 @@ func (f *Front) callAlone(_ principal, out *reply, m *message, line []byte) (lea
 		out.put("", slices.Clone(line), last)
 	}, func(err error) {
 		if id != nil {
-			out.put("", refusal(id, codeUnavailable, "There is no answer from the server: "+whyEnded(err)+"."), true)
+			out.put("", rpc.Refusal(id, rpc.Unavailable, "There is no answer from the server: "+whyEnded(err)+"."), true)
 		}
 	})
 	f.mu.Unlock()
@@ -336,12 +337,12 @@ func cancellation(id []byte) []byte {
 // postModern serves a message of the era without sessions.
 func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, messages []message) {
 	if len(messages) != 1 {
-		refuse(w, http.StatusBadRequest, nil, codeInvalid, "there are several messages in the body, which no revision allows any more")
+		refuse(w, http.StatusBadRequest, nil, rpc.Invalid, "there are several messages in the body, which no revision allows any more")
 		return
 	}
 	m := &messages[0]
 	if repeats(line) || repeats(m.params) || repeats(member(m.params, "_meta")) {
-		refuse(w, http.StatusBadRequest, m.id, codeInvalid, "a member of the message is there twice")
+		refuse(w, http.StatusBadRequest, m.id, rpc.Invalid, "a member of the message is there twice")
 		return
 	}
 	if m.isResponse() {
@@ -367,7 +368,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, line []byte, 
 	out := newReply(patience, !f.opts.Alone)
 	leave, err := call(principalOf(r), out, m, line)
 	if err != nil {
-		refuse(w, http.StatusServiceUnavailable, m.id, codeUnavailable, err.Error())
+		refuse(w, http.StatusServiceUnavailable, m.id, rpc.Unavailable, err.Error())
 		return
 	}
 	if !m.isRequest() {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/steadymcp/steady/cmd/steady/internal/rpc"
 )
 
 // Bounds on what waits until a client asks for it.
@@ -115,7 +117,7 @@ func (s *httpSession) fail(why string) {
 	s.tokens = map[string]*reply{}
 	s.mu.Unlock()
 	for _, w := range waiting {
-		w.out.put("", refusal(w.id, codeUnavailable, why), s.answered(w.out, 1))
+		w.out.put("", rpc.Refusal(w.id, rpc.Unavailable, why), s.answered(w.out, 1))
 	}
 }
 
@@ -141,7 +143,7 @@ func (s *httpSession) post(w http.ResponseWriter, r *http.Request, line []byte, 
 	if len(ids) > 0 {
 		out = newReply(s.front.opts.WriteTimeout, false)
 		if status, text := s.register(out, messages); text != "" {
-			refuse(w, status, ids[0], codeUnavailable, text)
+			refuse(w, status, ids[0], rpc.Unavailable, text)
 			return
 		}
 	}
