@@ -421,6 +421,23 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// A server that has been introduced to a session before all others were told of it
+// is not told again, and stays what it is.
+func TestBeginLeavesTheIntroducedAlone(t *testing.T) {
+	t.Parallel()
+	opts := scripted(map[string]script{"a": lister(nil, nil)}, "a")
+	f, err := newFleet(opts)
+	require.NoError(t, err)
+	c := f.children[0]
+	c.box = newOutbox(1 << 10)
+	c.metIn, c.metBy = f.session.number+1, c.box
+	c.hello = &hello{}
+	c.become(ready, "")
+	f.begin(session{})
+	require.True(t, c.is(ready))
+	require.NotNil(t, c.greeting())
+}
+
 // A request that is withdrawn while the server is asked for its list takes the list
 // from nobody else.
 func TestCancelledWhileListing(t *testing.T) {
@@ -440,7 +457,7 @@ func TestCancelledWhileListing(t *testing.T) {
 	w := open(t, scripted(map[string]script{"a": lister(map[*kind][]string{prompts: {"p"}}, slow)}, "a"))
 	w.initialize()
 	w.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a_p"}}`)
-	<-listing
+	w.wait(listing)
 	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	require.Contains(t, w.ask("2", "prompts/get", `{"name":"a_p"}`), `"got"`)
 }
@@ -463,7 +480,7 @@ func TestLargeRequests(t *testing.T) {
 	large := strings.Repeat("x", 6<<10)
 	w.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a_p","y":"` + large + `"}}`)
 	require.Contains(t, w.ask("2", "prompts/get", `{"name":"a_p","y":"`+large+`"}`), "are too large in all")
-	<-got // the queue to the server has the same bound
+	w.wait(got) // the queue to the server has the same bound
 	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	w.send(`{"jsonrpc":"2.0","id":3,"method":"prompts/get","params":{"name":"a_p","y":"` + large + `"}}`)
 	require.Contains(t, w.ask("4", "ping", "{}"), `"result"`)

@@ -151,15 +151,10 @@ func TestProgressOfATask(t *testing.T) {
 	_, after, _ := strings.Cut(handle, `"taskId":"`)
 	task, _, _ := strings.Cut(after, `"`)
 	s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":3,"total":4,"message":"nearly there"}}`)
-	for range 100 {
+	require.Eventually(t, func() bool {
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"task_status","arguments":{"task_id":"%s","wait_seconds":0}}}`, task))
-		if strings.Contains(s.receive(), "nearly there") {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"task_status","arguments":{"task_id":"%s","wait_seconds":0}}}`, task))
-	require.Contains(t, s.receive(), "nearly there")
+		return strings.Contains(s.receive(), "nearly there")
+	}, 30*time.Second, time.Millisecond)
 	s.say(`{"jsonrpc":"2.0","id":` + id.Load().(string) + `,"result":{"content":[{"type":"text","text":"done"}]}}`)
 	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"task_result","arguments":{"task_id":"%s"}}}`, task))
 	require.Contains(t, s.receive(), `"text":"done"`)
@@ -280,9 +275,10 @@ func TestServerEnds(t *testing.T) {
 // What the client had asked before its input ended is answered.
 func TestEndOfInput(t *testing.T) {
 	t.Parallel()
+	ended := make(chan struct{})
 	s := play(t, protector(t, "limits: {running: 1}"), func(m message) string {
 		if m.method == "tools/call" {
-			time.Sleep(20 * time.Millisecond)
+			<-ended
 		}
 		return scripted(m)
 	}).introduced()
@@ -290,6 +286,7 @@ func TestEndOfInput(t *testing.T) {
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a"}}}`, i))
 	}
 	s.hangUp()
+	close(ended)
 	for range 5 {
 		require.Contains(t, s.receive(), "ok <&>")
 	}
