@@ -10,20 +10,28 @@ import (
 	"github.com/steadymcp/steady/cmd/steady/internal/session"
 )
 
-// A state is what the reading tools say.
-type state map[string]string
+// A state is what the reading tools say. One that was started again may have
+// forgotten what the one before knew, so states of two launches say nothing of what
+// a call has changed.
+type state struct {
+	of   *session.Session
+	says map[string]string // by tool
+}
 
 // state calls the reading tools with their ordinary arguments. Those in except,
 // and those whose answer is another one each time, are left out.
 func (e *exam) state(except *tool) state {
-	now := state{}
+	now := state{e.session(), map[string]string{}}
 	for _, t := range e.may(freely) {
 		if t == except || t.class != reads || !t.base.ok() || t.base.reply.Elapsed > slowEnough || len(t.base.reply.Raw) > hugeResult {
 			continue
 		}
 		if v := e.call(t, t.args); v.ok() {
-			now[t.name] = v.text + string(v.result.structured)
+			now.says[t.name] = v.text + string(v.result.structured)
 		}
+	}
+	if e.session() != now.of {
+		return state{}
 	}
 	return now
 }
@@ -31,16 +39,22 @@ func (e *exam) state(except *tool) state {
 // steadyState returns what those tools say that say the same twice.
 func (e *exam) steadyState(except *tool) state {
 	a, b := e.state(except), e.state(except)
-	maps.DeleteFunc(a, func(name, text string) bool { return b[name] != text })
+	if a.of != b.of {
+		return state{}
+	}
+	maps.DeleteFunc(a.says, func(name, text string) bool { return b.says[name] != text })
 	return a
 }
 
 // changed returns the first tool whose answer differs, and how far a number in
 // it has risen.
 func (s state) changed(now state) (name string, by float64) {
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if other, ok := now[name]; ok && other != s[name] {
-			return name, rise(s[name], other)
+	if s.of != now.of {
+		return "", 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.says)) {
+		if other, ok := now.says[name]; ok && other != s.says[name] {
+			return name, rise(s.says[name], other)
 		}
 	}
 	return "", 0
@@ -76,7 +90,7 @@ func (e *exam) checkEffects() {
 		if t.class != reads || !t.base.ok() {
 			continue
 		}
-		if before := e.steadyState(t); len(before) > 0 {
+		if before := e.steadyState(t); len(before.says) > 0 {
 			name := e.changes(t, before, t)
 			e.pass("readonly-lie")
 			if name != "" {
@@ -108,7 +122,7 @@ func (e *exam) changes(t *tool, before state, except *tool) string {
 		if name, _ = before.changed(now); name == "" {
 			return ""
 		}
-		maps.DeleteFunc(now, func(name, _ string) bool { return before[name] == "" })
+		maps.DeleteFunc(now.says, func(name, _ string) bool { return before.says[name] == "" })
 		before = now
 	}
 	return name
@@ -120,7 +134,7 @@ func (e *exam) checkRepeat(t *tool) {
 		return
 	}
 	before := e.steadyState(nil)
-	if len(before) == 0 {
+	if len(before.says) == 0 {
 		return
 	}
 	probe, what := "repeat-duplicates", "changes what %s says once more"
@@ -167,7 +181,7 @@ func (e *exam) checkRetry(t *tool) {
 		e.settle()
 		before := e.steadyState(nil)
 		s := e.session()
-		if len(before) == 0 || s == nil {
+		if len(before.says) == 0 || s == nil {
 			return
 		}
 		if r = e.giveUpAndRetry(s, t, e.fresh(t, i)); !r.OK() {
